@@ -1,0 +1,79 @@
+"""The action: one proposed tool call, the key that names its intent, and the digest that binds it.
+
+Nothing here runs or stores an action; this is what it *is*.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentgate.canonical import Json
+from agentgate.digests import digest
+
+KeySource = Literal["caller", "adapter", "outside", "own"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """The caller's name for an intent, unique per (tenant, namespace, tool).
+
+    Args:
+        source: who chose it. ``own`` is a proposal without a key: the text is then the action's id.
+        scope: the principal for ``outside``, else empty.
+        text: the name itself, as given; stored in clear for ever.
+    """
+
+    source: KeySource
+    scope: str = ""
+    text: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the key as it stands in digests and events."""
+        return {"source": self.source, "scope": self.scope, "text": self.text}
+
+
+def action_digest(
+    *,
+    ledger: str,
+    run: str,
+    tenant: str,
+    principal: str,
+    namespace: str,
+    tool: str,
+    spec: bytes | None,
+    arguments: bytes | None,
+    key: Key,
+    revision: int,
+    provenance: bytes | None,
+) -> bytes:
+    """Bind an action to exactly what was proposed.
+
+    Args:
+        ledger: the ledger's id.
+        run: the run's id.
+        tenant: the run's tenant.
+        principal: on whose behalf, as proposed.
+        namespace: the tool's server, ``""`` when none.
+        tool: the tool's name as proposed.
+        spec: digest of the spec document; None when the tool is unknown.
+        arguments: payload digest of the completed arguments; None when there are none to complete.
+        key: the key it is a revision of.
+        revision: from 1.
+        provenance: payload digest of the provenance, where given.
+
+    Returns:
+        32 bytes, ``digest("action", …)`` (docs/format.md, Authority).
+    """
+    bound: dict[str, Json] = {
+        "ledger": ledger,
+        "run": run,
+        "tenant": tenant,
+        "principal": principal,
+        "namespace": namespace,
+        "tool": tool,
+        "key": key.to_json(),
+        "revision": revision,
+    }
+    for name, value in (("spec", spec), ("arguments", arguments), ("provenance", provenance)):
+        if value is not None:
+            bound[name] = value.hex()
+    return digest("action", bound)

@@ -1,0 +1,93 @@
+"""The three digests of an approval: what a claim compares, what is shown, what a person sends.
+
+The *requirement* says who must agree; the *approval* binds it to what was shown and until when; the *vote*
+names the approval that its sender saw. There is no vote by position, by call id or without a digest.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentgate.canonical import Json
+from agentgate.digests import digest
+
+Verdict = Literal["approve", "reject", "again", "applied", "not_applied"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Who must agree before an action may run.
+
+    Args:
+        kind: ``approval`` of an action, or an operator's ``question`` about an unknown outcome.
+        quorum: how many approvers must agree, from 1.
+        roles: any of which an approver must hold; empty means anybody the surface lets in.
+        proposer: whether the action's own principal counts as an approver.
+        signed: whether votes must carry an Ed25519 signature.
+        obligations: codes an approver takes on, in the policy's order.
+    """
+
+    kind: Literal["approval", "question"] = "approval"
+    quorum: int = 1
+    roles: tuple[str, ...] = ()
+    proposer: bool = False
+    signed: bool = False
+    obligations: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.quorum < 1:
+            raise ValueError("quorum: at least one approver must agree; use quorum=1 or more")
+        object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the requirement as it stands in decisions: without the action it is asked about."""
+        return {
+            "kind": self.kind,
+            "quorum": self.quorum,
+            "roles": list(self.roles),
+            "proposer": self.proposer,
+            "signed": self.signed,
+            "obligations": list(self.obligations),
+        }
+
+
+def requirement_digest(requirement: Requirement, *, action: bytes, attempt: int | None = None) -> bytes:
+    """Bind a requirement to its action, and a question to the attempt it asks about (from 1)."""
+    bound = requirement.to_json() | {"action": action.hex()}
+    if attempt is not None:
+        bound["attempt"] = attempt
+    return digest("requirement", bound)
+
+
+def approval_digest(*, ledger: str, id: str, requirement: bytes, presentation: bytes, expires_at_us: int) -> bytes:
+    """Bind what is shown to people: the requirement, the presentation's payload digest, and the time to answer."""
+    return digest(
+        "approval",
+        {
+            "ledger": ledger,
+            "id": id,
+            "requirement": requirement.hex(),
+            "presentation": presentation.hex(),
+            "expires_at_us": expires_at_us,
+        },
+    )
+
+
+def vote_digest(*, approval: bytes, verdict: Verdict, approver: str, key: bytes | None, nonce: bytes) -> bytes:
+    """Bind a person's answer to the approval they were shown.
+
+    Args:
+        approval: the approval digest as shown.
+        verdict: what they say.
+        approver: who says it.
+        key: SHA-256 of the 32 raw public-key bytes; None when unsigned.
+        nonce: 16 random bytes.
+    """
+    bound: dict[str, Json] = {
+        "approval": approval.hex(),
+        "verdict": verdict,
+        "approver": approver,
+        "nonce": nonce.hex(),
+    }
+    if key is not None:
+        bound["key"] = key.hex()
+    return digest("vote", bound)
