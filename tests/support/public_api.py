@@ -1,0 +1,70 @@
+"""The golden list of public names and signatures, docs/api.txt, written from the source of what `__all__` names.
+
+Run ``python tests/support/public_api.py --write`` after a promise was changed on purpose. The text comes from the
+source's syntax tree and not from live annotations, whose spelling differs between versions of Python.
+"""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import agentgate
+
+GOLDEN = Path(__file__).resolve().parents[2] / "docs" / "api.txt"
+HEADER = "# Public names and signatures of agentgate; `python tests/support/public_api.py --write` writes this file.\n"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+SHOWN_DUNDERS = {"__init__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__"}
+
+
+def render() -> str:
+    """Write every public name, in order, one entry each."""
+    names: list[str] = sorted(getattr(agentgate, "__all__", []))
+    return HEADER + "".join("\n" + "\n".join(_entry(name, getattr(agentgate, name))) + "\n" for name in names)
+
+
+def _entry(name: str, value: object) -> list[str]:
+    if isinstance(value, ModuleType):
+        return [f"module {name}"]
+    if not inspect.isclass(value) and not inspect.isfunction(value):
+        return [f"{name}: {type(value).__name__}"]
+    node = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    if isinstance(node, ast.ClassDef):
+        return [_class_line(node), *(f"    {line}" for line in _members(node))]
+    assert isinstance(node, Function)
+    return [_signature(node)]
+
+
+def _class_line(node: ast.ClassDef) -> str:
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    return f"class {node.name}({bases})" if bases else f"class {node.name}"
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    for member in node.body:
+        match member:
+            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
+                yield ast.unparse(member)
+            case ast.Assign(targets=[ast.Name(id=name)]) if not name.startswith("_") or name == "__match_args__":
+                yield ast.unparse(member)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if not name.startswith("_") or name in SHOWN_DUNDERS:
+                    yield _signature(member)
+
+
+def _signature(node: Function) -> str:
+    marks = "".join(f"@{ast.unparse(mark)} " for mark in node.decorator_list)
+    word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"{marks}{word} {node.name}({ast.unparse(node.args)}){returns}"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        GOLDEN.write_text(render(), "utf-8")
+    else:
+        sys.stdout.write(render())
