@@ -9,6 +9,8 @@
     │   ├── KeyConflict        the same key with other arguments, or another principal's
     │   ├── RunConflict        the same run with another principal, goal or limits
     │   ├── NotFound           no such run, action or approval in this tenant
+    │   ├── WrongSchema        the database has no ledger of this version: migrate, or upgrade the code
+    │   ├── UnsafeStore        the database cannot be trusted with a ledger where it lies or as it is set
     │   └── NotPossible        the command does not apply in the present state
     ├── Unavailable          the database or a lock: try again, nothing is half done
     └── Damaged              the record cannot be trusted: wake a person
@@ -102,7 +104,7 @@ class Ungated(Misuse):
         self.tool = tool
 
     def __str__(self) -> str:
-        return f"tool {self.tool!r} runs only through a gate: gate.call(run, {self.tool!r}, ...); its bare function is .fn"
+        return f"{self.tool!r} runs only through a gate: gate.call(run, {self.tool!r}, ...); its bare function is .fn"
 
 
 class KeyConflict(Misuse):
@@ -130,7 +132,7 @@ class RunConflict(Misuse):
         self.field = field
 
     def __str__(self) -> str:
-        return f"run {self.name!r} exists with another {self.field}; attach with the same {self.field}, or name a new run"
+        return f"run {self.name!r} exists with another {self.field}; attach with the same one, or name a new run"
 
 
 class NotFound(Misuse):
@@ -161,6 +163,37 @@ class NotPossible(Misuse):
 
     def __str__(self) -> str:
         return f"{self.subject} is {self.state}: cannot {self.command}; {self.remedy}"
+
+
+class WrongSchema(Misuse):
+    """The database's tables are missing, older or newer than this code's."""
+
+    code: ClassVar[str] = "wrong_schema"
+
+    def __init__(self, url: str, found: str, needed: str, remedy: str) -> None:
+        super().__init__(url, found, needed, remedy)
+        self.url = url
+        self.found = found
+        self.needed = needed
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.url}: schema {self.found}, this code needs {self.needed}; {self.remedy}"
+
+
+class UnsafeStore(Misuse):
+    """The database's place or settings would break what the ledger promises."""
+
+    code: ClassVar[str] = "unsafe_store"
+
+    def __init__(self, where: str, problem: str, remedy: str) -> None:
+        super().__init__(where, problem, remedy)
+        self.where = where
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}; {self.remedy}"
 
 
 class Unavailable(AgentgateError):

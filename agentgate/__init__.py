@@ -1,0 +1,1 @@
+"""agentgate makes the effects of AI agents safe to allow."""

@@ -1,0 +1,85 @@
+"""What an event does to its run's row: head, state and counters."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from agentgate.core.records import TAKEN, Counters, RunRecord
+from agentgate.errors import Damaged
+from agentgate.event import Event
+from agentgate.states import RunState, State, advance_run
+
+
+def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | None, now: State | None) -> RunRecord:
+    """Return a run's record after ``event``.
+
+    Args:
+        run: the record before; None for the chain's first event.
+        event: the next link.
+        head: its hash, the chain's new head.
+        was: the action's state before, None where the event is about no action.
+        now: the action's state after.
+
+    Raises:
+        Damaged: the run cannot take this event, or time went back.
+    """
+    if run is None:
+        return _opened(event, head)
+    if event.at_us < run.at_us:
+        raise Damaged(f"run {run.id}", f"event {event.n} is older than the one before it")
+    state, reason = run.state, run.reason
+    if event.type in {"run_halted", "run_closed"}:
+        moved = advance_run(run.state, event.type)
+        if moved is None:
+            raise Damaged(f"run {run.id}", f"event {event.n} ({event.type}) cannot follow {run.state}")
+        state, reason = moved, str(event.body["reason"])
+    return replace(
+        run,
+        state=state,
+        reason=reason,
+        n=event.n,
+        head=head,
+        at_us=event.at_us,
+        counters=_counted(run.counters, event, was, now),
+    )
+
+
+def _opened(event: Event, head: bytes) -> RunRecord:
+    body: Mapping[str, Any] = event.body
+    return RunRecord(
+        id=event.run,
+        tenant=body.get("tenant", "$ledger"),
+        name=body.get("name", "$ledger"),
+        principal=body.get("principal", "$ledger"),
+        limits=MappingProxyType(dict(body.get("limits", {}))),
+        opened_at_us=event.at_us,
+        state=RunState.OPEN,
+        reason=None,
+        n=event.n,
+        head=head,
+        at_us=event.at_us,
+        counters=Counters(),
+    )
+
+
+def _counted(counters: Counters, event: Event, was: State | None, now: State | None) -> Counters:
+    if was is None or now is None:
+        return counters
+    failed, succeeded = event.type == "failed", event.type == "succeeded"
+
+    def step(state: State) -> int:
+        return (now is state) - (was is state)
+
+    return Counters(
+        proposed=counters.proposed + (was is State.NEW),
+        refused=counters.refused + step(State.REFUSED),
+        pending=counters.pending + step(State.HELD),
+        executing=counters.executing + step(State.EXECUTING),
+        unknown=counters.unknown + step(State.UNKNOWN),
+        taken=counters.taken + (now in TAKEN) - (was in TAKEN),
+        succeeded=counters.succeeded + succeeded,
+        failed=counters.failed + failed,
+        failures=0 if succeeded else counters.failures + failed,
+        rejected=counters.rejected + (event.type == "rejected" and was is State.HELD),
+    )

@@ -1,0 +1,147 @@
+"""Drafting a transaction: events in order, the records they lead to, and the payloads beside them.
+
+A command appends events to a `Draft`; the store writes its `Plan`, all of it or none. The records are folded
+from the events by the same functions that verification uses, so no row can say what no event says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentgate.canonical import Json
+from agentgate.chain import Head, Link
+from agentgate.core.counting import fold_run
+from agentgate.core.fold import fold_action, with_tenant
+from agentgate.core.records import ActionFile, RunRecord
+from agentgate.digests import payload_digest
+from agentgate.event import Event, event_hash
+from agentgate.states import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """Bytes that may be personal, to be stored beside the event that names them."""
+
+    kind: str
+    salt: bytes
+    content: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """Return what the event names."""
+        return payload_digest(self.kind, self.salt, self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPayload:
+    """A payload with its place: (run, n, kind)."""
+
+    run: str
+    n: int
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one transaction writes to one run.
+
+    Args:
+        before: the run as it was read; None when this transaction opens it.
+        after: the run as it will stand.
+        files: (before, after) of every action it touches; before is None for a new action.
+        links: the new links, in order.
+        payloads: the payloads those events name.
+        documents: (digest, kind, content) to be stored unless they are there.
+    """
+
+    before: RunRecord | None
+    after: RunRecord
+    files: tuple[tuple[ActionFile | None, ActionFile], ...]
+    links: tuple[Link, ...]
+    payloads: tuple[StoredPayload, ...]
+    documents: tuple[tuple[bytes, str, bytes], ...] = ()
+
+
+class Draft:
+    """A transaction of one run in the making."""
+
+    def __init__(self, head: Head, run: RunRecord | None, *, at_us: int) -> None:
+        self._head = head
+        self._before = run
+        self._run = run
+        self._files: dict[str, ActionFile] = {}
+        self._read: dict[str, ActionFile | None] = {}
+        self._links: list[Link] = []
+        self._payloads: list[StoredPayload] = []
+        # Time never goes back within a run, whatever the host's clock did (design §5, Clocks).
+        self.at_us = at_us if run is None else max(at_us, run.at_us)
+
+    @property
+    def run(self) -> RunRecord:
+        """The run as the events so far leave it."""
+        assert self._run is not None  # the first event opens it
+        return self._run
+
+    @property
+    def next_n(self) -> int:
+        """The position of the next event."""
+        return self._head.n
+
+    def read(self, file: ActionFile) -> None:
+        """Bring in an action as it stands in the database."""
+        self._files[file.action.id] = self._read[file.action.id] = file
+
+    def file(self, action: str) -> ActionFile:
+        """The action as the events so far leave it."""
+        return self._files[action]
+
+    def add(
+        self, type: str, body: Mapping[str, Json], *, action: str | None = None, payloads: tuple[Payload, ...] = ()
+    ) -> Event:
+        """Append an event; its body's ``v`` and ``payloads`` are filled in here."""
+        named: dict[str, Json] = {payload.kind: payload.digest.hex() for payload in payloads}
+        full: dict[str, Json] = {"v": 1, **body}
+        if type not in _WITHOUT_PAYLOADS:
+            full["payloads"] = named
+        event = Event(
+            run=self._head.run,
+            n=self._head.n,
+            prev=self._head.hash,
+            type=type,
+            at_us=self.at_us,
+            action=action,
+            body=full,
+        )
+        encoded = event.encode()
+        link = Link(n=event.n, hash=event_hash(encoded), encoded=encoded)
+        self._links.append(link)
+        self._payloads += [StoredPayload(run=event.run, n=event.n, payload=payload) for payload in payloads]
+        self._head = Head(run=event.run, n=event.n + 1, hash=link.hash)
+        self._fold(event, link.hash)
+        return event
+
+    def _fold(self, event: Event, hash_: bytes) -> None:
+        was = now = None
+        if event.action is not None:
+            before = self._files.get(event.action)
+            file = fold_action(before, event)
+            if before is None:
+                file = with_tenant(file, self.run.tenant)
+                self._read[event.action] = None
+            self._files[event.action] = file
+            was, now = State.NEW if before is None else before.action.state, file.action.state
+        self._run = fold_run(self._run, event, hash_, was=was, now=now)
+
+    def plan(self, *, documents: tuple[tuple[bytes, str, bytes], ...] = ()) -> Plan:
+        """Return all that must be written, together."""
+        touched = ((self._read[id], file) for id, file in self._files.items())
+        return Plan(
+            before=self._before,
+            after=self.run,
+            files=tuple((before, after) for before, after in touched if before is not after),
+            links=tuple(self._links),
+            payloads=tuple(self._payloads),
+            documents=documents,
+        )
+
+
+_WITHOUT_PAYLOADS = frozenset({"ledger_created", "spec_registered"})

@@ -1,0 +1,108 @@
+"""What events do to the questions that hang on an action: asked, answered, ended."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from agentgate.core.records import ActionFile, ApprovalRecord, ApprovalState, VoteRecord
+from agentgate.errors import Damaged
+from agentgate.event import Event
+
+# An event's body was checked against its closed shape when it was built or read; its fields are read as they are.
+Body = Mapping[str, Any]
+
+
+def maybe_bytes(value: Any) -> bytes | None:
+    """Read an optional digest of a body."""
+    return None if value is None else bytes.fromhex(str(value))
+
+
+def ask(
+    file: ActionFile, event: Event, body: Body, *, kind: Literal["approval", "question"], attempt: int | None = None
+) -> ActionFile:
+    """Hang a new question on the action; the one before it is void from then on."""
+    file = end(file, event, "void")
+    asked = body["approval"]
+    approval = ApprovalRecord(
+        id=asked["id"],
+        run=event.run,
+        action=str(event.action),
+        kind=kind,
+        attempt=attempt,
+        requirement=bytes.fromhex(asked["requirement"]),
+        presentation=bytes.fromhex(asked["presentation"]),
+        digest=bytes.fromhex(asked["digest"]),
+        state="pending",
+        asked_n=event.n,
+        state_n=event.n,
+        asked_at_us=event.at_us,
+        expires_at_us=asked["expires_at_us"],
+        until_us=None,
+    )
+    held = kind == "approval"
+    action = replace(
+        file.action,
+        approval=approval.id,
+        requirement=approval.requirement if held else file.action.requirement,
+        asked=file.action.asked + held,
+    )
+    return replace(file, action=action, approvals=MappingProxyType({**file.approvals, approval.id: approval}))
+
+
+def end(file: ActionFile, event: Event, state: ApprovalState) -> ActionFile:
+    """End the question that hangs on the action, where one still does."""
+    question = file.question
+    if question is None or question.state not in {"pending", "granted"}:
+        return file
+    ended = replace(question, state=state, state_n=event.n)
+    return replace(file, approvals=MappingProxyType({**file.approvals, ended.id: ended}))
+
+
+def held(file: ActionFile, event: Event, body: Body) -> ActionFile:
+    """Ask for the approval that a policy demands at a claim."""
+    return ask(file, event, body, kind="approval")
+
+
+def question_asked(file: ActionFile, event: Event, body: Body) -> ActionFile:
+    """Ask an operator about an attempt whose outcome is unknown."""
+    return ask(file, event, body, kind="question", attempt=body["attempt"])
+
+
+def approved(file: ActionFile, event: Event, body: Body) -> ActionFile:
+    """Turn the pending question into a grant."""
+    question = file.question
+    if question is None or question.id != body["approval"] or question.state != "pending":
+        raise Damaged(f"action {event.action}", f"event {event.n} grants an approval that is not pending")
+    granted = replace(question, state="granted", state_n=event.n, until_us=body["until_us"])
+    return replace(file, approvals=MappingProxyType({**file.approvals, granted.id: granted}))
+
+
+def ends(state: ApprovalState) -> Callable[[ActionFile, Event, Body], ActionFile]:
+    """Make the change for an event that ends the question in ``state``."""
+    return lambda file, event, _body: end(file, event, state)
+
+
+def voted(file: ActionFile, event: Event, body: Body) -> ActionFile:
+    """Keep a person's answer."""
+    vote = VoteRecord(
+        approval=body["approval"],
+        n=event.n,
+        run=event.run,
+        digest=bytes.fromhex(body["vote"]),
+        verdict=body["verdict"],
+        approver=body["approver"],
+        key=maybe_bytes(body.get("key")),
+        nonce=bytes.fromhex(body["nonce"]),
+        signature=maybe_bytes(body.get("signature")),
+        counted=True,
+        at_us=event.at_us,
+    )
+    return replace(file, votes=MappingProxyType({**file.votes, event.n: vote}))
+
+
+def vote_revoked(file: ActionFile, _event: Event, body: Body) -> ActionFile:
+    """Stop counting an answer that was taken back."""
+    revoked = bytes.fromhex(body["vote"])
+    votes = {n: replace(vote, counted=False) if vote.digest == revoked else vote for n, vote in file.votes.items()}
+    return replace(file, votes=MappingProxyType(votes))

@@ -1,0 +1,128 @@
+"""An event: what happened, as one canonical document that is stored exactly as it is hashed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentgate.bodies import ACTION_TYPES, BODIES, DECIDED
+from agentgate.canonical import Bounds, Json, canonical, parse
+from agentgate.digests import digest, digest_of
+from agentgate.errors import Damaged, NotCanonical
+from agentgate.shape import Shape, count, exactly, hash32, identifier, misfit, one_of, record
+
+# An event holds digests and bounded views, never payloads; real ones are 1-6 kB.
+EVENT_BOUNDS = Bounds(max_bytes=1_048_576, max_depth=16, max_nodes=50_000)
+
+_ENVELOPE: Shape = {
+    "v": exactly(1),
+    "run": identifier,
+    "n": count,
+    "prev": hash32,
+    "type": one_of(*sorted(BODIES)),
+    "at_us": count,
+    "action?": identifier,
+    "body": record({}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One link of a run's chain.
+
+    Args:
+        run: the run's id; the ledger's own chain has the ledger's id here.
+        n: position in the chain, from 0 without a gap.
+        prev: hash of event n - 1; the genesis digest at n = 0.
+        type: a word of the closed list `agentgate.bodies.BODIES`.
+        at_us: ledger time, microseconds UTC; never before the event it follows.
+        action: id of the action it is about, where there is one.
+        body: fields of that type, closed.
+    """
+
+    run: str
+    n: int
+    prev: bytes
+    type: str
+    at_us: int
+    action: str | None
+    body: Mapping[str, Json]
+
+    def encode(self) -> bytes:
+        """Return the bytes that are stored and hashed."""
+        document: dict[str, Json] = {
+            "v": 1,
+            "run": self.run,
+            "n": self.n,
+            "prev": self.prev.hex(),
+            "type": self.type,
+            "at_us": self.at_us,
+            "body": dict(self.body),
+        }
+        if self.action is not None:
+            document["action"] = self.action
+        return canonical(document)
+
+
+def event_hash(encoded: bytes) -> bytes:
+    """Hash an event's stored bytes as they are: never canonicalised again."""
+    return digest_of("event", encoded)
+
+
+def genesis(ledger: str, run: str) -> bytes:
+    """Return what the first event of a chain names as its predecessor."""
+    return digest("genesis", {"ledger": ledger, "run": run})
+
+
+def offence(document: Json) -> str | None:
+    """Return the JSON Pointer of what a reader of version 1 must refuse, or None for a well-formed event."""
+    if type(document) is not dict:
+        return ""
+    body = document.get("body")
+    found = misfit(_ENVELOPE, document | {"body": {}} if "body" in document else document)
+    if found is not None:
+        return found
+    found = misfit(BODIES[str(document["type"])], body, "/body")
+    if found is not None:
+        return found
+    if ("action" in document) != (document["type"] in ACTION_TYPES):
+        return "/action"
+    return _half_decided(body)
+
+
+def _half_decided(body: Json) -> str | None:
+    """Refuse a policy's answer that is recorded without everything it was asked."""
+    present = [name in body for name in DECIDED] if type(body) is dict else [False]
+    return None if all(present) or not any(present) else "/body/decision"
+
+
+def decode(encoded: bytes) -> Event:
+    """Read an event back from its stored bytes.
+
+    Raises:
+        Damaged: the bytes are no event that a reader of version 1 accepts.
+    """
+    try:
+        document = parse(encoded, bounds=EVENT_BOUNDS)
+    except NotCanonical as error:
+        raise Damaged("event", f"not canonical at {error.path or '/'}: {error.reason}") from error
+    found = offence(document)
+    if found is not None:
+        raise Damaged("event", f"{found or '/'} is not what version 1 allows")
+    assert type(document) is dict  # `offence` refused everything else
+    return _from_document(document)
+
+
+def _from_document(document: dict[str, Json]) -> Event:
+    action = document.get("action")
+    n, at_us, body = document["n"], document["at_us"], document["body"]
+    assert type(n) is int  # all three were checked by the envelope's shape
+    assert type(at_us) is int
+    assert type(body) is dict
+    return Event(
+        run=str(document["run"]),
+        n=n,
+        prev=bytes.fromhex(str(document["prev"])),
+        type=str(document["type"]),
+        at_us=at_us,
+        action=None if action is None else str(action),
+        body=body,
+    )

@@ -1,0 +1,287 @@
+"""Rows of actions, their attempts, approvals and votes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.engine import Connection
+
+from agentgate.action import Key
+from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
+from agentgate.states import State
+from agentgate.store.schema import actions, approvals, attempts, votes
+from agentgate.store.statements import Row, Statement, insert_all
+
+RECENT = 16
+
+_ACTION_FIELDS = tuple(field.name for field in fields(ActionRecord))
+_MOVING = (
+    "state", "reason", "state_n", "last_n", "attempts", "unresolved", "fence", "approval", "requirement", "asked",
+    "first_started_us", "expires_at_us", "result_n", "outcome", "waited",
+)  # fmt: skip
+_ATTEMPT_FIELDS = tuple(field.name for field in fields(AttemptRecord))
+_APPROVAL_FIELDS = tuple(field.name for field in fields(ApprovalRecord))
+_VOTE_FIELDS = tuple(field.name for field in fields(VoteRecord))
+
+_BY_ID = Statement(select(actions).where(actions.c.id == bindparam("id")))
+_BY_KEY = Statement(
+    select(actions)
+    .where(
+        actions.c.tenant == bindparam("tenant"),
+        actions.c.namespace == bindparam("namespace"),
+        actions.c.tool == bindparam("tool"),
+        actions.c.key_source == bindparam("source"),
+        actions.c.key_scope == bindparam("scope"),
+        actions.c.key_text == bindparam("text"),
+    )
+    .order_by(actions.c.revision.desc())
+    .limit(1)
+)
+_OF_RUN = Statement(
+    select(actions)
+    .where(actions.c.run == bindparam("run"), actions.c.id > bindparam("after"))
+    .order_by(actions.c.id)
+    .limit(bindparam("size"))
+)
+_RECENT = Statement(
+    select(actions.c.namespace, actions.c.tool, actions.c.state, actions.c.reason, actions.c.request, actions.c.outcome)
+    .where(actions.c.run == bindparam("run"))
+    .order_by(actions.c.id.desc())
+    .limit(RECENT)
+)
+_MOVE = Statement(
+    update(actions)
+    .where(
+        actions.c.id == bindparam("id_"),
+        actions.c.state == bindparam("was_state"),
+        actions.c.last_n == bindparam("was_last_n"),
+        actions.c.attempts == bindparam("was_attempts"),
+    )
+    .values({name: bindparam(name) for name in _MOVING})
+)
+_ATTEMPTS = Statement(
+    select(*(attempts.c[name] for name in _ATTEMPT_FIELDS)).where(attempts.c.action == bindparam("action"))
+)
+_OPEN_ATTEMPT = Statement(
+    insert(attempts).values({name: bindparam(name) for name in _ATTEMPT_FIELDS if name != "fence"})
+)
+_MOVE_ATTEMPT = Statement(
+    update(attempts)
+    .where(
+        attempts.c.fence == bindparam("fence_"),
+        attempts.c.state == bindparam("was_state"),
+        attempts.c.unresolved == bindparam("was_unresolved"),
+    )
+    .values({name: bindparam(name) for name in ("state", "unresolved", "ended_n", "late_n")})
+)
+_APPROVALS = Statement(
+    select(*(approvals.c[name] for name in _APPROVAL_FIELDS)).where(approvals.c.action == bindparam("action"))
+)
+_MOVE_APPROVAL = Statement(
+    update(approvals)
+    .where(approvals.c.id == bindparam("id_"), approvals.c.state == bindparam("was_state"))
+    .values({name: bindparam(name) for name in ("state", "state_n", "until_us")})
+)
+_VOTES = Statement(
+    select(*(votes.c[name] for name in _VOTE_FIELDS))
+    .join(approvals, approvals.c.id == votes.c.approval)
+    .where(approvals.c.action == bindparam("action"))
+)
+_MOVE_VOTE = Statement(
+    update(votes)
+    .where(votes.c.approval == bindparam("approval_"), votes.c.n == bindparam("n_"))
+    .values(counted=bindparam("counted"))
+)
+_RENEW = Statement(
+    update(attempts)
+    .where(
+        attempts.c.fence == bindparam("fence_"), attempts.c.holder == bindparam("holder_"), attempts.c.state == "open"
+    )
+    .values(lease_until_us=bindparam("lease_until_us"))
+)
+
+
+def _action(row: Row) -> ActionRecord:
+    (id_, run, tenant, principal, namespace, tool, source, scope, text, revision, *rest) = row
+    *middle, state, reason, state_n, last_n, tries, unresolved, fence, approval, requirement, asked = rest[:16]
+    spec, digest, request, resource, proposed_n, proposed_at_us = middle
+    first_started_us, expires_at_us, result_n, outcome, waited = rest[16:]
+    return ActionRecord(
+        id=id_,
+        run=run,
+        tenant=tenant,
+        principal=principal,
+        namespace=namespace,
+        tool=tool,
+        key=Key(source=source, scope=scope, text=text),
+        revision=revision,
+        spec=spec,
+        digest=digest,
+        request=request,
+        resource=resource,
+        proposed_n=proposed_n,
+        proposed_at_us=proposed_at_us,
+        state=State(state),
+        reason=reason,
+        state_n=state_n,
+        last_n=last_n,
+        attempts=tries,
+        unresolved=unresolved,
+        fence=fence,
+        approval=approval,
+        requirement=requirement,
+        asked=asked,
+        first_started_us=first_started_us,
+        expires_at_us=expires_at_us,
+        result_n=result_n,
+        outcome=outcome,
+        waited=tuple(waited.split()),
+    )
+
+
+def _row(action: ActionRecord) -> dict[str, Any]:
+    row = {name: getattr(action, name) for name in _ACTION_FIELDS if name != "key"}
+    row["state"], row["waited"] = action.state.value, " ".join(action.waited)
+    row["key_source"], row["key_scope"], row["key_text"] = action.key.source, action.key.scope, action.key.text
+    return row
+
+
+def read(connection: Connection, id: str) -> ActionRecord | None:
+    """Read an action's row by id."""
+    row = _BY_ID.row(connection, id=id)
+    return None if row is None else _action(row)
+
+
+def newest(connection: Connection, *, tenant: str, namespace: str, tool: str, key: Key) -> ActionRecord | None:
+    """Read the newest revision of a key."""
+    row = _BY_KEY.row(
+        connection, tenant=tenant, namespace=namespace, tool=tool, source=key.source, scope=key.scope, text=key.text
+    )
+    return None if row is None else _action(row)
+
+
+def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200) -> list[ActionRecord]:
+    """Read the next page of a run's actions, by id; the empty list is the end."""
+    return [_action(row) for row in _OF_RUN.rows(connection, run=run, after=after, size=size)]
+
+
+def recent(connection: Connection, run: str) -> list[Row]:
+    """Read the newest actions of a run, newest first: (namespace, tool, state, reason, request, outcome)."""
+    return _RECENT.rows(connection, run=run)
+
+
+def file(connection: Connection, id: str) -> ActionFile | None:
+    """Read an action with its attempts, approvals and votes."""
+    action = read(connection, id)
+    if action is None:
+        return None
+    tries = [_attempt(row) for row in _ATTEMPTS.rows(connection, action=id)] if action.attempts else []
+    asked: Mapping[str, ApprovalRecord] = MappingProxyType({})
+    answered: Mapping[int, VoteRecord] = MappingProxyType({})
+    if action.approval is not None:
+        found = [
+            ApprovalRecord(**dict(zip(_APPROVAL_FIELDS, row, strict=True)))
+            for row in _APPROVALS.rows(connection, action=id)
+        ]
+        asked = MappingProxyType({one.id: one for one in found})
+        answered = MappingProxyType({vote.n: vote for vote in map(_vote, _VOTES.rows(connection, action=id))})
+    numbered = MappingProxyType({attempt.number: attempt for attempt in tries})
+    return ActionFile(action=action, attempts=numbered, approvals=asked, votes=answered)
+
+
+def _attempt(row: Row) -> AttemptRecord:
+    attempt = AttemptRecord(**dict(zip(_ATTEMPT_FIELDS, row, strict=True)))
+    return replace(attempt, unresolved=bool(attempt.unresolved))
+
+
+def _vote(row: Row) -> VoteRecord:
+    vote = VoteRecord(**dict(zip(_VOTE_FIELDS, row, strict=True)))
+    return replace(vote, counted=bool(vote.counted))
+
+
+def write(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
+    """Write what changed of an action; return False if another transaction moved it.
+
+    New attempts are not written here: `open_attempt` did it, to be given their fence.
+    """
+    if before is None:
+        insert_all(connection, actions, [_row(after.action)])
+    elif before.action is not after.action and not _move(connection, before.action, after.action):
+        return False
+    return (
+        _write_attempts(connection, before, after)
+        and _write_approvals(connection, before, after)
+        and _write_votes(connection, before, after)
+    )
+
+
+def _move(connection: Connection, before: ActionRecord, after: ActionRecord) -> bool:
+    row = _row(after)
+    where = {
+        "id_": after.id,
+        "was_state": before.state.value,
+        "was_last_n": before.last_n,
+        "was_attempts": before.attempts,
+    }
+    return _MOVE.write(connection, {name: row[name] for name in _MOVING} | where) == 1
+
+
+def _write_attempts(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
+    known = {} if before is None else before.attempts
+    for number, attempt in after.attempts.items():
+        was = known.get(number)
+        if was is None or was == attempt:
+            continue
+        moved = {
+            "fence_": attempt.fence,
+            "was_state": was.state,
+            "was_unresolved": int(was.unresolved),
+            "state": attempt.state,
+            "unresolved": int(attempt.unresolved),
+            "ended_n": attempt.ended_n,
+            "late_n": attempt.late_n,
+        }
+        if _MOVE_ATTEMPT.write(connection, moved) != 1:
+            return False
+    return True
+
+
+def _write_approvals(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
+    known = {} if before is None else before.approvals
+    for id_, approval in after.approvals.items():
+        was = known.get(id_)
+        if was is None:
+            insert_all(connection, approvals, [asdict(approval)])
+        elif was != approval:
+            moved = {"id_": id_, "was_state": was.state, "state": approval.state, "state_n": approval.state_n}
+            if _MOVE_APPROVAL.write(connection, moved | {"until_us": approval.until_us}) != 1:
+                return False
+    return True
+
+
+def _write_votes(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
+    known = {} if before is None else before.votes
+    for n, vote in after.votes.items():
+        was = known.get(n)
+        if was is None:
+            insert_all(connection, votes, [asdict(vote) | {"counted": int(vote.counted)}])
+        elif was != vote:
+            moved = {"approval_": vote.approval, "n_": n, "counted": int(vote.counted)}
+            if _MOVE_VOTE.write(connection, moved) != 1:
+                return False
+    return True
+
+
+def open_attempt(connection: Connection, attempt: AttemptRecord) -> int:
+    """Write a new attempt and return its fence: the next of one ledger-wide sequence."""
+    row = asdict(attempt) | {"unresolved": 0}
+    del row["fence"]
+    return _OPEN_ATTEMPT.insert_one(connection, row)
+
+
+def renew(connection: Connection, *, fence: int, holder: str, lease_until_us: int) -> bool:
+    """Extend an open attempt's lease; return False where it is no longer ours."""
+    moved = {"fence_": fence, "holder_": holder, "lease_until_us": lease_until_us}
+    return _RENEW.write(connection, moved) == 1

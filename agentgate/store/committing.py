@@ -1,0 +1,28 @@
+"""Writing a plan: all of it, each row only where it still stands as it was read."""
+
+from sqlalchemy.engine import Connection
+
+from agentgate.core.draft import Plan
+from agentgate.store import actions, events, runs
+
+
+class Moved(Exception):
+    """A row was no longer as it was read; the transaction must be undone and decided again."""
+
+
+def write(connection: Connection, plan: Plan) -> None:
+    """Write ``plan``.
+
+    Raises:
+        Moved: another transaction was faster. Inside BEGIN IMMEDIATE that means that the rows were read before
+            it began.
+    """
+    for digest, kind, content in plan.documents:
+        events.add_document(connection, digest, kind, content)
+    if not runs.write(connection, plan.before, plan.after):
+        raise Moved
+    for before, after in plan.files:
+        if not actions.write(connection, before, after):
+            raise Moved
+    events.append(connection, plan.after.id, plan.links)
+    events.add_payloads(connection, plan.payloads)

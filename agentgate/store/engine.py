@@ -1,0 +1,201 @@
+"""A ledger's database: connections, and the only two ways to have a transaction.
+
+`Database.write` is one writing transaction (SQLite: behind the front lock, BEGIN IMMEDIATE); `Database.read` is
+one consistent snapshot. Nothing else begins or commits. Any database error ends the transaction and the
+connection: after a full disk or an I/O error SQLite has rolled back and would commit statement by statement.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from agentgate.clock import SystemClock
+from agentgate.errors import Damaged, Unavailable, UnsafeStore
+from agentgate.store import files, sqlite
+from agentgate.store.front import FrontLock
+
+PATIENCE_US = 30_000_000
+_COMMIT_PAUSE_S = 0.005
+
+
+class Database:
+    """One ledger's database, shared by the threads of a process.
+
+    Args:
+        url: ``sqlite:///path`` (three slashes relative, four absolute) or ``sqlite://`` for memory;
+            ``?journal=delete`` or ``?journal=wal`` chooses the journal.
+        patience_us: how long a transaction waits for its turn.
+    """
+
+    def __init__(self, url: str, *, patience_us: int = PATIENCE_US) -> None:
+        parsed = _parse(url)
+        asked = parsed.query.get("journal")
+        self.url = parsed.set(query={}).render_as_string()
+        self.path = None if parsed.database in {None, "", ":memory:"} else Path(str(parsed.database)).absolute()
+        self._module = sqlite.module()
+        self.journal = sqlite.choose_journal(None if asked is None else str(asked), self._module.sqlite_version_info)
+        self._identity: tuple[int, int] | None = None
+        self._clock = SystemClock()
+        self._patience_us = patience_us
+        lock = None if self.path is None else self.path.with_name(self.path.name + ".lock")
+        self._front = FrontLock(lock, clock=self._clock, patience_us=patience_us)
+        self._engine = self._make_engine()
+        self._pid = os.getpid()
+
+    def _make_engine(self) -> Engine:
+        pool: dict[str, Any] = (
+            {"poolclass": StaticPool} if self.path is None else {"poolclass": QueuePool, "max_overflow": -1}
+        )
+        engine = create_engine(
+            URL.create("sqlite", database=None if self.path is None else str(self.path)),
+            module=self._module,
+            connect_args={"check_same_thread": False},
+            # Transactions are begun and committed here by hand, and only here.
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            **pool,
+        )
+        event.listen(engine, "connect", self._on_connect)
+        return engine
+
+    def _on_connect(self, connection: sqlite3.Connection, _record: object) -> None:
+        sqlite.configure(connection, self.journal, memory=self.path is None)
+        sqlite.check_schema(connection, self.url)
+
+    def create(self) -> bool:
+        """Create the database file, private to its owner; return whether it was new."""
+        return self.path is not None and files.create(self.path)
+
+    def open(self) -> None:
+        """Check the place of the database, and remember which file it is.
+
+        Raises:
+            UnsafeStore: it does not exist, or lies where a ledger must not.
+        """
+        if self.path is None:
+            return
+        files.check(self.path)
+        if not self.path.exists():
+            raise UnsafeStore(str(self.path), "does not exist", f"create it with: agentgate migrate {self.url}")
+        self._identity = files.identity(self.path)
+
+    def close(self) -> None:
+        """Close every connection of this process."""
+        self._engine.dispose()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Hold one writing transaction; it commits when the block ends well, and is undone when it raises.
+
+        Raises:
+            Unavailable: the lock or the database could not be had; nothing of the block is in the database,
+                unless ``reason`` is ``commit``: then it may be, and must be read back.
+        """
+        with self._front.exclusive(), self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Hold one snapshot for reading; keep it short, a writer may be waiting (SQLite's DELETE journal)."""
+        if self.journal == "wal" and self.path is not None:
+            with self._transaction("BEGIN") as connection:
+                yield connection
+            return
+        with self._front.shared(), self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        connection = self._connect()
+        raw: Any = connection.connection.dbapi_connection
+        committing = False
+        try:
+            self._same_file()
+            raw.execute(begin)
+            yield connection
+            committing = True
+            self._commit(raw)
+        except (SQLAlchemyError, self._module.Error) as error:
+            self._drop(connection, raw)
+            raise Unavailable("commit" if committing else "database", _reason(error)) from error
+        except BaseException:
+            if raw.in_transaction:
+                raw.rollback()
+            raise
+        finally:
+            connection.close()
+
+    def _connect(self) -> Connection:
+        if self._pid != os.getpid():  # a forked child must not use, or close, its parent's connections
+            self._engine.dispose(close=False)
+            self._pid = os.getpid()
+        try:
+            return self._engine.connect()
+        except (SQLAlchemyError, self._module.Error) as error:
+            raise Unavailable("connect", _reason(error)) from error
+
+    def _same_file(self) -> None:
+        if self.path is None or self._identity is None:
+            return
+        try:
+            found = files.identity(self.path)
+        except FileNotFoundError:
+            raise Damaged(str(self.path), "the database file was removed while in use") from None
+        if found != self._identity:
+            raise Damaged(str(self.path), "the database file was replaced while in use")
+
+    def _commit(self, raw: Any) -> None:
+        """Commit; a reader in our way (DELETE journal) leaves the transaction open, so that one is tried again."""
+        until_us = self._clock.monotonic_us() + self._patience_us
+        while True:
+            try:
+                raw.commit()
+            except self._module.OperationalError as error:
+                if not (_is_busy(error) and raw.in_transaction):
+                    raise
+                if self._clock.monotonic_us() >= until_us:
+                    raise Unavailable("locked", "a reader held the database at commit; nothing was written") from error
+                time.sleep(_COMMIT_PAUSE_S)
+            else:
+                return
+
+    def _drop(self, connection: Connection, raw: Any) -> None:
+        """Give up the connection with its transaction; a database in memory lives in it and is kept."""
+        if self.path is not None:
+            connection.invalidate()
+        elif raw.in_transaction:
+            raw.rollback()
+
+
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY or "locked" in str(error)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise UnsafeStore(url, "is no database URL", "write sqlite:///path/to/agent.db") from error
+    if parsed.drivername != "sqlite":
+        raise UnsafeStore(
+            parsed.render_as_string(), f"{parsed.drivername!r} is not supported", "write sqlite:///path/to/agent.db"
+        )
+    unknown = set(parsed.query) - {"journal"}
+    if unknown:
+        raise UnsafeStore(url, f"has an unknown option {min(unknown)!r}", "the options are: journal")
+    return parsed
+
+
+def _reason(error: Exception) -> str:
+    """Return the database's own words, without the statement and the values it was given."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    return f"{type(original).__name__}: {original}"

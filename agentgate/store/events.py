@@ -1,0 +1,115 @@
+"""Rows of the record itself: chained events, the payloads beside them, and documents."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.engine import Connection
+
+from agentgate.chain import Link
+from agentgate.core.draft import Payload, StoredPayload
+from agentgate.store.schema import documents, events, payloads
+from agentgate.store.statements import Statement, insert_all
+
+# A page of a long read: short enough not to hold a writer up (databases: pages under 20 ms).
+PAGE = 200
+
+_LINK = Statement(
+    select(events.c.n, events.c.hash, events.c.event).where(
+        events.c.run == bindparam("run"), events.c.n == bindparam("n")
+    )
+)
+_LINKS = Statement(
+    select(events.c.n, events.c.hash, events.c.event)
+    .where(events.c.run == bindparam("run"), events.c.n >= bindparam("start"))
+    .order_by(events.c.n)
+    .limit(bindparam("size"))
+)
+_PAYLOAD = Statement(
+    select(payloads.c.salt, payloads.c.content).where(
+        payloads.c.run == bindparam("run"), payloads.c.n == bindparam("n"), payloads.c.kind == bindparam("kind")
+    )
+)
+_PAYLOADS = Statement(
+    select(payloads.c.n, payloads.c.kind, payloads.c.salt, payloads.c.content)
+    .where(payloads.c.run == bindparam("run"), payloads.c.n >= bindparam("start"), payloads.c.n <= bindparam("end"))
+    .order_by(payloads.c.n, payloads.c.kind)
+)
+_DOCUMENT = Statement(select(documents.c.kind, documents.c.content).where(documents.c.digest == bindparam("digest")))
+_DOCUMENTS = Statement(
+    select(documents.c.digest, documents.c.kind, documents.c.content)
+    .where(documents.c.digest > bindparam("after"))
+    .order_by(documents.c.digest)
+    .limit(bindparam("size"))
+)
+
+
+def append(connection: Connection, run: str, links: Sequence[Link]) -> None:
+    """Write the next links of a chain."""
+    insert_all(
+        connection, events, [{"run": run, "n": link.n, "hash": link.hash, "event": link.encoded} for link in links]
+    )
+
+
+def add_payloads(connection: Connection, stored: Sequence[StoredPayload]) -> None:
+    """Write payloads beside their events."""
+    insert_all(connection, payloads, [_payload_row(one) for one in stored])
+
+
+def _payload_row(stored: StoredPayload) -> dict[str, Any]:
+    payload = stored.payload
+    return {
+        "run": stored.run,
+        "n": stored.n,
+        "kind": payload.kind,
+        "salt": payload.salt,
+        "content": payload.content,
+        "sealed_by": None,
+    }
+
+
+def add_document(connection: Connection, digest: bytes, kind: str, content: bytes) -> bool:
+    """Store a document unless it is there; return whether it was new."""
+    if document(connection, digest) is not None:
+        return False
+    insert_all(connection, documents, [{"digest": digest, "kind": kind, "content": content}])
+    return True
+
+
+def link(connection: Connection, run: str, n: int) -> Link | None:
+    """Read one link."""
+    row = _LINK.row(connection, run=run, n=n)
+    return None if row is None else Link(n=row[0], hash=row[1], encoded=row[2])
+
+
+def links(connection: Connection, run: str, *, start: int, size: int = PAGE) -> list[Link]:
+    """Read a page of a chain, from position ``start``; the empty list is the end."""
+    rows = _LINKS.rows(connection, run=run, start=start, size=size)
+    return [Link(n=n, hash=hash_, encoded=encoded) for n, hash_, encoded in rows]
+
+
+def payload(connection: Connection, run: str, n: int, kind: str) -> Payload | None:
+    """Read one payload; None where it is gone."""
+    row = _PAYLOAD.row(connection, run=run, n=n, kind=kind)
+    return None if row is None else Payload(kind=kind, salt=row[0], content=row[1])
+
+
+def payloads_between(connection: Connection, run: str, *, start: int, end: int) -> list[StoredPayload]:
+    """Read the payloads of the events ``start`` to ``end`` of a run."""
+    rows = _PAYLOADS.rows(connection, run=run, start=start, end=end)
+    return [
+        StoredPayload(run=run, n=n, payload=Payload(kind=kind, salt=salt, content=content))
+        for n, kind, salt, content in rows
+    ]
+
+
+def document(connection: Connection, digest: bytes) -> tuple[str, bytes] | None:
+    """Read a document by its digest: (kind, content)."""
+    row = _DOCUMENT.row(connection, digest=digest)
+    return None if row is None else (row[0], row[1])
+
+
+def all_documents(connection: Connection, *, after: bytes) -> Iterator[tuple[bytes, str, bytes]]:
+    """Read the next page of documents, by digest: (digest, kind, content)."""
+    for digest, kind, content in _DOCUMENTS.rows(connection, after=after, size=PAGE):
+        yield digest, kind, content

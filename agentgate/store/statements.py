@@ -1,0 +1,68 @@
+"""Statements that run at every call: SQLAlchemy Core expressions, compiled once, executed on the raw cursor.
+
+Core writes the SQL, so both databases share one text; compiling per call would cost twice the statement itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Column, Table, bindparam, insert
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.sql import ClauseElement
+
+Row = tuple[Any, ...]
+
+
+class Statement:
+    """A Core expression that is compiled once per dialect."""
+
+    def __init__(self, expression: ClauseElement) -> None:
+        self._expression = expression
+        self._compiled: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            compiled: Any = self._expression.compile(dialect=dialect)
+            found = self._compiled[dialect.name] = (str(compiled), tuple(compiled.positiontup))
+        return found
+
+    def _execute(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        sql, names = self._for(connection.dialect)
+        raw: Any = connection.connection.dbapi_connection
+        return raw.execute(sql, [values[name] for name in names])
+
+    def rows(self, connection: Connection, **values: Any) -> list[Row]:
+        """Return every row."""
+        return list(self._execute(connection, values).fetchall())
+
+    def row(self, connection: Connection, **values: Any) -> Row | None:
+        """Return the first row, or None."""
+        found: Row | None = self._execute(connection, values).fetchone()
+        return found
+
+    def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Run an UPDATE, INSERT or DELETE, and return how many rows it touched."""
+        return int(self._execute(connection, values).rowcount)
+
+    def insert_one(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Insert a row whose integer key the database gives, and return that key."""
+        return int(self._execute(connection, values).lastrowid)
+
+
+def insert_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows with one statement."""
+    if not rows:
+        return
+    values = {f"{name}_{i}": value for i, row in enumerate(rows) for name, value in row.items()}
+    _insert(table, len(rows)).write(connection, values)
+
+
+@lru_cache(maxsize=256)
+def _insert(table: Table, count: int) -> Statement:
+    columns: list[Column[Any]] = list(table.columns)
+    rows = [
+        {column.name: bindparam(f"{column.name}_{i}", type_=column.type) for column in columns} for i in range(count)
+    ]
+    return Statement(insert(table).values(rows))
