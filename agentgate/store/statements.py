@@ -19,19 +19,21 @@ class Statement:
 
     def __init__(self, expression: ClauseElement) -> None:
         self._expression = expression
-        self._compiled: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._compiled: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {}
 
-    def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+    def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], Mapping[str, Any]]:
         found = self._compiled.get(dialect.name)
         if found is None:
             compiled: Any = self._expression.compile(dialect=dialect)
-            found = self._compiled[dialect.name] = (str(compiled), tuple(compiled.positiontup))
+            # What the expression itself binds: a compared word, a fixed LIMIT, and the OFFSET that SQLite's LIMIT gets.
+            fixed = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
+            found = self._compiled[dialect.name] = (str(compiled), tuple(compiled.positiontup), fixed)
         return found
 
     def _execute(self, connection: Connection, values: Mapping[str, Any]) -> Any:
-        sql, names = self._for(connection.dialect)
+        sql, names, fixed = self._for(connection.dialect)
         raw: Any = connection.connection.dbapi_connection
-        return raw.execute(sql, [values[name] for name in names])
+        return raw.execute(sql, [fixed[name] if name in fixed else values[name] for name in names])
 
     def rows(self, connection: Connection, **values: Any) -> list[Row]:
         """Return every row."""
