@@ -1,0 +1,108 @@
+"""What a rule file says that no tool here can mean: a misspelt tool or argument matches nothing, silently.
+
+A report for people and for CI: findings are values, and a policy with findings still decides.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentgate.canonical import Json, pointer
+from agentgate.policy.matching import Names
+from agentgate.policy.rulefields import closest
+from agentgate.policy.rules import Rule, RulePolicy
+from agentgate.tools.declared import undeclared
+from agentgate.tools.registry import ToolSet
+from agentgate.tools.spec import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing in a rule that is probably a mistake.
+
+    Args:
+        rule: the rule's name.
+        path: JSON Pointer into the file.
+        code: ``unknown_tool``, ``unknown_namespace``, ``unknown_tag`` or ``unknown_argument``.
+        problem: what is wrong, as a clause.
+        remedy: what was probably meant.
+    """
+
+    rule: str
+    path: str
+    code: str
+    problem: str
+    remedy: str
+
+
+def lint(policy: RulePolicy, toolset: ToolSet) -> tuple[Finding, ...]:
+    """Compare a rule file with the tools it is to guard.
+
+    Args:
+        policy: as read.
+        toolset: every tool of the gate.
+
+    Returns:
+        findings in the file's order; none means that every name in a rule is some tool's.
+    """
+    tools = tuple(tool.spec for tool in toolset)
+    found: list[Finding] = []
+    for index, rule in enumerate(policy.rules):
+        path = pointer("rules", index, "match")
+        found.extend(_unknown_names(rule, path, tools))
+        found.extend(_unknown_arguments(rule, path, tools))
+    return tuple(found)
+
+
+def _unknown_names(rule: Rule, path: str, tools: tuple[ToolSpec, ...]) -> Iterator[Finding]:
+    match = rule.match
+    namespaces = {spec.namespace for spec in tools}
+    inside = {spec.name for spec in tools if match.namespace is None or match.namespace.cover(spec.namespace)}
+    tags = {tag for spec in tools for tag in spec.tags}
+    if match.namespace is not None and match.tool is None:
+        yield from _unknown(rule, match.namespace, namespaces, path, "namespace")
+    if match.tool is not None:
+        yield from _unknown(rule, match.tool, inside, path, "tool")
+    if match.tags is not None:
+        yield from _unknown(rule, match.tags, tags, path, "tags")
+
+
+def _unknown(rule: Rule, names: Names, known: set[str], path: str, key: str) -> Iterator[Finding]:
+    beginnings = (start for start in names.beginnings if not any(name.startswith(start) for name in known))
+    for stated in (*sorted(names.whole - known), *(f"{start}*" for start in beginnings)):
+        kind = key.removesuffix("s")
+        yield Finding(
+            rule=rule.name,
+            path=path + pointer(key),
+            code=f"unknown_{kind}",
+            problem=f"no {kind} here is named {stated!r}",
+            remedy=closest(stated, sorted(known)),
+        )
+
+
+def _unknown_arguments(rule: Rule, path: str, tools: tuple[ToolSpec, ...]) -> Iterator[Finding]:
+    """Find arguments that a rule's schema names at its root and none of its tools declares."""
+    matched = [spec for spec in tools if rule.match.covers_tool(spec.namespace, spec.name)]
+    stated = _root_names(rule.arguments)
+    if not matched or not stated:
+        return
+    unknown = set(stated)
+    for spec in matched:
+        unknown &= set(undeclared(spec.checked_input, dict.fromkeys(stated)))
+    for name in sorted(unknown):
+        yield Finding(
+            rule=rule.name,
+            path=path + pointer("arguments"),
+            code="unknown_argument",
+            problem=f"no tool of this rule has an argument {name!r}",
+            remedy=closest(name, sorted({known for spec in matched for known in spec.checked_input.names})),
+        )
+
+
+def _root_names(schema: Json) -> list[str]:
+    """Return the arguments that a schema names at its root, by ``properties`` and ``required``."""
+    if not isinstance(schema, dict):
+        return []
+    properties, required = schema.get("properties"), schema.get("required")
+    names = list(properties) if isinstance(properties, dict) else []
+    names += [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return list(dict.fromkeys(names))
