@@ -72,13 +72,16 @@ def test_a_late_answer_is_nobodys(hang: threading.Event) -> None:
 
 
 def test_a_left_thread_ends_once_its_code_returns(hang: threading.Event) -> None:
-    threads, seen = Threads(), list[threading.Thread]()
+    seen: list[threading.Thread] = []
+    started = threading.Event()
 
     def job() -> None:
         seen.append(threading.current_thread())
+        started.set()
         hang.wait()
 
-    assert threads.run(job, within=timedelta(milliseconds=200)) == Late()
+    assert Threads().run(job, within=SOON) == Late()
+    assert started.wait(5)
     hang.set()
     seen[0].join(5)
     assert not seen[0].is_alive()
