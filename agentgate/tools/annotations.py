@@ -78,12 +78,21 @@ def described_object(
     return {**schema, "required": listed} if listed else schema
 
 
-def default_of(value: object, site: Site) -> Json:
-    """Return a default as JSON."""
+def default_of(value: object, form: Form, site: Site) -> Json:
+    """Return a default as JSON that its own hint can be built from, or refuse it."""
+    default = _as_json(value, site)
+    try:
+        built_from(form, default, "")
+    except NoEffect as error:
+        raise site.refusal("the default cannot be built back from JSON", "widen the type: X | None = None") from error
+    return default
+
+
+def _as_json(value: object, site: Site) -> Json:
     try:
         return snapshot(value)
     except NotCanonical as error:
-        raise site.refusal(f"the default has no JSON form ({error.reason})", "give it one, or use None") from error
+        raise site.refusal(f"no JSON form ({error.reason})", "use a value that has one, or None") from error
 
 
 def _named(hint: object, site: Site) -> Form:
@@ -119,7 +128,7 @@ def _enumeration(values: Iterable[object], site: Site) -> Form:
     for value in values:
         if value is not None and type(value) not in (str, int, bool):
             raise site.refusal("a value that is no text, whole number, boolean or None", "list such values alone")
-        listed.append(default_of(value, site))
+        listed.append(_as_json(value, site))
     listed.sort(key=canonical)
     kinds = sorted({_kind(value) for value in listed})
     return Form(schema={"enum": listed, **({"type": kinds[0]} if len(kinds) == 1 else {})})
@@ -239,7 +248,7 @@ def _dataclass(hint: Any, site: Site) -> Form:
     missing = dataclasses.MISSING
     required = [field.name for field in fields if field.default is missing and field.default_factory is missing]
     defaults = {
-        field.name: default_of(field.default, inner.at("properties", field.name, "default"))
+        field.name: default_of(field.default, parts[field.name], inner.at("properties", field.name, "default"))
         for field in fields
         if field.default is not missing
     }

@@ -17,7 +17,7 @@ from agentgate.tools.binding import Bind, Call, Passing, bind_as_given, bind_by_
 from agentgate.tools.declared import undeclared as undeclared_arguments
 from agentgate.tools.hints import Hints, effect_parameter, read_hints
 from agentgate.tools.recovery import FunctionName, Recovery, Retry
-from agentgate.tools.spec import Errors, Risk, ToolSpec
+from agentgate.tools.spec import Errors, Given, Risk, ToolSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,7 +110,7 @@ class Declaration(TypedDict, total=False):
     namespace: str
     version: str
     description: str
-    output_schema: Json
+    output_schema: Given
     risk: Risk
     recovery: Recovery
     timeout: timedelta | float
@@ -166,7 +166,8 @@ def gated(
     Args:
         spec: declared by the operator; nothing is read off the target.
         target: a callable, whose object arguments become keyword arguments; or an object with an ``invoke`` method
-            (as LangChain's tools are), which takes the arguments whole. A parameter annotated as `Effect` gets it.
+            (as LangChain's tools are), which takes the arguments whole and is preferred to calling the object. A
+            parameter annotated as `Effect` gets it.
         passing: ``keywords`` or ``one``, where the target wants it otherwise.
         confirm: the function that the spec names as ``confirm``.
         probe: the function that the spec names as ``probe``.
@@ -257,6 +258,8 @@ def _as_span(value: object, name: str, path: str) -> object:
 def _called(target: object, passing: Passing | None, name: str) -> tuple[Callable[..., Any], Passing]:
     """Return what is called and how: a tool object by its ``invoke``, which takes its arguments whole."""
     invoke = getattr(target, "invoke", None)
+    if isinstance(target, Tool):
+        raise SpecRefused(name, "", "a Tool, which is gated already", "give its bare function, .fn")
     if inspect.isclass(target):
         raise SpecRefused(name, "", "a class", "give an instance of it, or a function")
     if callable(invoke) and not inspect.isroutine(target):

@@ -79,7 +79,7 @@ def read_hints(function: Callable[..., object], *, tool: str) -> Hints:
         if parameter.default is _EMPTY:
             required.append(parameter.name)
         else:
-            defaults[parameter.name] = default_of(parameter.default, site.at("default"))
+            defaults[parameter.name] = default_of(parameter.default, form, site.at("default"))
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
         parameters.append(Parameter(name=parameter.name, form=form, positional=positional))
     schema = described_object(forms, required, defaults)
@@ -142,14 +142,21 @@ def _takes_effect(function: Callable[..., object], parameter: inspect.Parameter,
             problem = "an annotation that names an Effect cannot be resolved"
             raise SpecRefused(tool, _site(parameter.name, tool, {}).path, problem, "import it at run time") from error
         return False  # read_hints names it; a callable with a spec of its own does not need it
-    if typing.get_origin(hint) is typing.Annotated:
-        hint = typing.get_args(hint)[0]
-    takes = isinstance(hint, type) and getattr(hint, "__agentgate_effect__", None) is True
+    takes = _is_effect(hint)
     if takes and parameter.kind is not inspect.Parameter.KEYWORD_ONLY and parameter.kind is not _BY_EITHER:
         raise SpecRefused(
             tool, _site(parameter.name, tool, {}).path, "the Effect cannot be passed by name", "let it be"
         )
     return takes
+
+
+def _is_effect(hint: object) -> bool:
+    """Tell the Effect itself, also as ``Annotated`` or as ``Effect | None``, which lets a unit test leave it out."""
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
+    alternatives = [each for each in typing.get_args(hint) if each is not type(None)] or [hint]
+    only = alternatives[0] if len(alternatives) == 1 else None
+    return isinstance(only, type) and getattr(only, "__agentgate_effect__", None) is True
 
 
 def _resolved(function: Callable[..., object], parameter: inspect.Parameter) -> object:

@@ -104,6 +104,8 @@ def expand(template: Template, arguments: Json) -> str:
     parts = list(template.parts)
     for index, name in enumerate(template.names):
         value = given.get(name)
+        if type(value) is float and value.is_integer():
+            value = int(value)  # from 1e21 on a whole number is a float in canonical form
         if type(value) is not str and type(value) is not int:
             raise NotPossible(
                 f"resource {template.text!r}", "be expanded", f"without a text or number {name!r}", "validate first"

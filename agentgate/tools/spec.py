@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from agentgate.canonical import Bounds, Json, canonical, parse, snapshot
 from agentgate.clock import to_us
@@ -38,12 +38,13 @@ from agentgate.tools.recovery import (
     recovery_to_json,
     retry_from_json,
 )
-from agentgate.tools.resource import Template, check_template, parse_template
+from agentgate.tools.resource import Template, check_template, expand, parse_template
 from agentgate.tools.schemas import CheckedSchema, admit
 
 Risk = Literal["read_only", "reversible", "external", "destructive", "credential"]
 Undeclared = Literal["deny", "allow"]
 Errors = Literal["unknown", "no_effect"]
+Given: TypeAlias = Mapping[str, Any] | Json  # a schema as written down: wider than Json, whose dicts are invariant
 
 # Two schemas and a description, each at its own bound, still make a document that can be read back.
 DOCUMENT_BOUNDS = Bounds(max_bytes=4_194_304, max_depth=80, max_nodes=50_000)
@@ -98,7 +99,7 @@ class _Schema:
             return None
         raise AttributeError(self.name)  # how a descriptor tells a dataclass that there is no default
 
-    def __set__(self, spec: object, schema: Json) -> None:
+    def __set__(self, spec: object, schema: Given) -> None:
         absent = schema is None and self.optional
         kept = None if absent else _schema_bytes(schema, tool=str(vars(spec).get("name")), path=f"/{self.name}")
         vars(spec)[self.name] = kept
@@ -173,6 +174,10 @@ class ToolSpec:
     def document(self) -> bytes:
         """Return the canonical bytes that the record keeps: all fields, defaults written out, nothing null."""
         return self._document
+
+    def resource_of(self, arguments: Json) -> str | None:
+        """Return the resource that validated arguments name, None where the tool declares none."""
+        return None if self.template is None else expand(self.template, arguments)
 
     def refused_defaults(self) -> tuple[str, ...]:
         """Return pointers to the schema's defaults that their own subschemas refuse: they are never filled in."""

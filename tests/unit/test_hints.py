@@ -50,9 +50,10 @@ def test_the_effect_is_found_by_its_annotation_and_left_out() -> None:
     def named(a: int, *, handle: Effect) -> None: ...
     def written(a: int, *, handle: "Effect") -> None: ...
     def annotated(a: int, handle: Annotated[Effect, "x"]) -> None: ...
+    def optional(a: int, handle: Effect | None = None) -> None: ...
     def misleading(a: int, effect: str) -> None: ...
 
-    for function in (named, written, annotated):
+    for function in (named, written, annotated, optional):
         hints = read_hints(function, tool="t")
         assert hints.effect == "handle"
         assert [parameter.name for parameter in hints.parameters] == ["a"]
@@ -141,3 +142,14 @@ def f(line: Line, address: Address, count: int = 1): ...
     assert read["properties"]["line"]["required"] == ["sku"]
     assert read["properties"]["count"] == {"type": "integer", "default": 1}
     del sys.modules["postponed"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the type statement is Python 3.12's")
+def test_a_type_statement_is_another_name_for_its_hint() -> None:
+    names: dict[str, Any] = {}
+    exec("type Cents = int\ntype Loop = list[Loop]\ntype Of[T] = list[T]\ndef f(a: Cents): ...", names)
+    assert read_hints(names["f"], tool="t").schema["properties"] == {"a": {"type": "integer"}}
+    for hint in (names["Loop"], names["Of"][int]):
+        names["f"].__annotations__ = {"a": hint}
+        with pytest.raises(SpecRefused):
+            read_hints(names["f"], tool="t")

@@ -20,6 +20,7 @@ SOME = UUID("0190a7f0-0000-7000-8000-0123456789ab")
 BUILT: list[tuple[object, Json, object]] = [
     (str, "a", "a"),
     (int, 1, 1),
+    (int, 1e21, 10**21),
     (float, 1, 1.0),
     (float, 1.5, 1.5),
     (list[float], [1, 2.5], [1.0, 2.5]),
@@ -39,6 +40,8 @@ BUILT: list[tuple[object, Json, object]] = [
     (date | str, "tomorrow", "tomorrow"),
     (int | float, 1, 1),
     (int | float, 1.5, 1.5),
+    (int | float, 1e21, 10**21),
+    (list[int], [1, 1e21], [1, 10**21]),
     (date, "2026-01-31", date(2026, 1, 31)),
     (datetime, "2026-01-31T12:00:00Z", NOON),
     (datetime, "2026-01-31T13:00:00.000000+01:00", NOON),

@@ -51,6 +51,7 @@ def expanded(template: str, **arguments: Any) -> str:
 def test_a_template_is_filled_in() -> None:
     assert expanded("account:{account}", account="a1") == "account:a1"
     assert expanded("{account}/{number}/x", account="a", number=-5) == "a/-5/x"
+    assert expanded("{number}", number=1e21) == "1000000000000000000000"
     assert expanded("the whole ledger") == "the whole ledger"
 
 

@@ -294,6 +294,11 @@ def test_a_sensitive_pointer_into_arguments_that_are_no_object_is_taken_as_it_is
     assert made(input_schema={"type": "array"}, sensitive=["/0"]).sensitive == ("/0",)
 
 
+def test_a_spec_tells_the_resource_that_arguments_name() -> None:
+    assert made(resource="account:{account}").resource_of({"account": "a/1", "cents": 5}) == "account:a%2F1"
+    assert made().resource_of({"account": "a1", "cents": 5}) is None
+
+
 def test_defaults_that_their_own_schema_refuses_are_told() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "default": None}}}
     assert made(input_schema=schema).refused_defaults() == ("/properties/a/default",)

@@ -4,8 +4,10 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from agentgate.errors import SpecRefused, Ungated
 from agentgate.observation import NoEffect
 from agentgate.tools.decorator import Function, Tool, gated, tool
+from agentgate.tools.defaults import complete
 from agentgate.tools.recovery import FunctionName, Keyed, Probe, Repeat, Retry
 from agentgate.tools.spec import ToolSpec
 from support.callables import Caller, Effect, Line, called, count, pause, spec, stream
@@ -145,12 +148,41 @@ def test_a_wrong_option_is_refused_by_its_field(options: dict[str, Any], path: s
     assert caught.value.path == path
 
 
-def test_a_default_that_its_own_type_refuses_is_refused() -> None:
-    def function(a: str = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013 - what people write
+@dataclass
+class Counted:
+    sku: str
+    seen: bool = field(default=False, init=False)
 
+
+@pytest.mark.parametrize(
+    ("hint", "default"),
+    [(str, None), (date, None), (date | None, "x"), (Literal["a"], "b"), (int, 1.5), (Counted, Counted("a"))],
+)
+def test_a_default_that_its_own_type_refuses_is_refused(hint: Any, default: Any) -> None:
+    def function(a: Any = default) -> None: ...
+
+    function.__annotations__["a"] = hint
     with pytest.raises(SpecRefused) as caught:
         tool(function)
     assert caught.value.path == "/input_schema/properties/a/default"
+
+
+def test_a_default_of_any_type_that_has_a_form_is_filled_and_built_back() -> None:
+    def function(
+        when: date = date(2026, 1, 31),
+        line: Line = Line("a"),  # noqa: B008 - read once, as JSON
+        price: Decimal = Decimal("1.50"),
+        tags: tuple[str, ...] = ("x",),
+    ) -> list[Any]:
+        return [when, line, price, tags]
+
+    made = tool(function)
+    assert called(made, complete(made.spec.checked_input, {})) == [
+        date(2026, 1, 31),
+        Line("a"),
+        Decimal("1.50"),
+        ("x",),
+    ]
 
 
 def test_coroutine_functions_are_told_apart() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.errors import SpecRefused, Ungated
 from agentgate.observation import NoEffect
-from agentgate.tools.decorator import gated
+from agentgate.tools.decorator import gated, tool
 from agentgate.tools.recovery import FunctionName, Probe
 from support.callables import AsyncCaller, Caller, Effect, Generating, Line, called, pause, spec
 
@@ -91,7 +91,7 @@ def test_a_callable_without_a_signature_is_called_as_it_comes() -> None:
     assert gated(spec(), max).bind({"a": "x"}, None) == ((), {"a": "x"})
 
 
-@pytest.mark.parametrize("target", [Line, 5, "x", None, object()])
+@pytest.mark.parametrize("target", [Line, 5, "x", None, object(), tool(plain)])
 def test_what_cannot_be_called_is_refused(target: object) -> None:
     with pytest.raises(SpecRefused):
         gated(spec(), target)
