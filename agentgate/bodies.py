@@ -88,7 +88,7 @@ DECIDED: Shape = MappingProxyType(
     }
 )
 _VALIDATOR: Shape = {"validator?": record({"name": code, "version": code})}
-_DECIDED_OR_NOT = {f"{name}?": check for name, check in DECIDED.items()} | _VALIDATOR
+_DECIDED_OR_NOT: Shape = {**{f"{name}?": check for name, check in DECIDED.items()}, **_VALIDATOR}
 _ATTEMPT = {"attempt": ordinal, "fence": ordinal}
 _BY = {"by": text, "payloads": _PAYLOADS}
 
@@ -136,9 +136,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
             _DECIDED_OR_NOT,
         ),
         "held": _body({"proposed": count, "approval": _APPROVAL, "payloads": _PAYLOADS}, DECIDED, _VALIDATOR),
-        "approved": _body(
-            {"approval": identifier, "votes": listing(hash32), "until_us": count, "payloads": _PAYLOADS}
-        ),
+        "approved": _body({"approval": identifier, "votes": listing(hash32), "until_us": count, "payloads": _PAYLOADS}),
         "voted": _body(
             {
                 "approval": identifier,
@@ -180,19 +178,28 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
             _DECIDED_OR_NOT,
         ),
         "succeeded": _body(
-            {"outcome": hash32, "result_bytes": count, "notes": listing(code), "settled": _AMOUNTS,
-             "payloads": _PAYLOADS},
+            {
+                "outcome?": hash32,
+                "result_bytes": count,
+                "notes": listing(code),
+                "settled": _AMOUNTS,
+                "payloads": _PAYLOADS,
+            },
             _ATTEMPT,
         ),
         "failed": _body(
-            {"code": code, "retryable": flag, "outcome": hash32, "retry_at_us?": count, "settled": _AMOUNTS,
-             "payloads": _PAYLOADS},
+            {
+                "code": code,
+                "retryable": flag,
+                "outcome?": hash32,
+                "retry_at_us?": count,
+                "settled": _AMOUNTS,
+                "payloads": _PAYLOADS,
+            },
             _ATTEMPT,
         ),
         "in_doubt": _body({"code": code, "outcome?": hash32, "by": code, "payloads": _PAYLOADS}, _ATTEMPT),
-        "late": _body(
-            {"status": one_of("ok", "error"), "code?": code, "clean": flag, "payloads": _PAYLOADS}, _ATTEMPT
-        ),
+        "late": _body({"status": one_of("ok", "error"), "code?": code, "clean": flag, "payloads": _PAYLOADS}, _ATTEMPT),
         "retried": _body({"until_us": count}, _BY),
         "reconciled": _body(
             {
@@ -216,8 +223,14 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
         "policy_activated": _body({"tenant": text, "policy": hash32, "engine": _ENGINE}, _BY),
         "switched": _body({"scope": _SCOPE, "paused": flag}, _BY),
         "key_added": _body(
-            {"key": hash32, "public": hash32, "name": text, "roles": listing(text), "from_us": count,
-             "until_us?": count},
+            {
+                "key": hash32,
+                "public": hash32,
+                "name": text,
+                "roles": listing(text),
+                "from_us": count,
+                "until_us?": count,
+            },
             _BY,
         ),
         "key_revoked": _body({"key": hash32, "since_us": count}, _BY),

@@ -1,17 +1,19 @@
 """An event: what happened, as one canonical document that is stored exactly as it is hashed."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentgate.bodies import ACTION_TYPES, BODIES, DECIDED
 from agentgate.canonical import Bounds, Json, canonical, parse
-from agentgate.digests import digest, digest_of
+from agentgate.digests import digest
 from agentgate.errors import Damaged, NotCanonical
 from agentgate.shape import Shape, count, exactly, hash32, identifier, misfit, one_of, record
 
 # An event holds digests and bounded views, never payloads; real ones are 1-6 kB.
 EVENT_BOUNDS = Bounds(max_bytes=1_048_576, max_depth=16, max_nodes=50_000)
 
+_HASHED = b"agentgate/event/v1\0"
 _ENVELOPE: Shape = {
     "v": exactly(1),
     "run": identifier,
@@ -64,7 +66,7 @@ class Event:
 
 def event_hash(encoded: bytes) -> bytes:
     """Hash an event's stored bytes as they are: never canonicalised again."""
-    return digest_of("event", encoded)
+    return hashlib.sha256(_HASHED + encoded).digest()
 
 
 def genesis(ledger: str, run: str) -> bytes:
@@ -85,13 +87,15 @@ def offence(document: Json) -> str | None:
         return found
     if ("action" in document) != (document["type"] in ACTION_TYPES):
         return "/action"
+    assert type(body) is dict  # its shape was checked above
     return _half_decided(body)
 
 
-def _half_decided(body: Json) -> str | None:
-    """Refuse a policy's answer that is recorded without everything it was asked."""
-    present = [name in body for name in DECIDED] if type(body) is dict else [False]
-    return None if all(present) or not any(present) else "/body/decision"
+def _half_decided(body: Mapping[str, Json]) -> str | None:
+    """Refuse a policy's answer that is recorded without everything it was asked, the validator included."""
+    if not any(name in body for name in DECIDED):
+        return None
+    return next((f"/body/{name}" for name in (*DECIDED, "validator") if name not in body), None)
 
 
 def decode(encoded: bytes) -> Event:

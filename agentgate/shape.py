@@ -21,7 +21,8 @@ def misfit(shape: Shape, value: Json, path: str = "") -> str | None:
     if type(value) is not dict:
         return path
     for name in value:
-        if name not in shape and f"{name}?" not in shape:
+        # A name that ends in "?" is never a field, but it is how the shape writes one.
+        if name.endswith("?") or (name not in shape and f"{name}?" not in shape):
             return path + pointer(name)
     for name, check in shape.items():
         bare = name.removesuffix("?")

@@ -36,8 +36,8 @@ NEW, READY, HELD, EXECUTING = State.NEW, State.READY, State.HELD, State.EXECUTIN
 SUCCEEDED, FAILED, UNKNOWN = State.SUCCEEDED, State.FAILED, State.UNKNOWN
 REFUSED, ABANDONED = State.REFUSED, State.ABANDONED
 
-# A word after the dot is a field of the event's body (`proposed.outcome`, `reconciled.verdict`), or, for
-# `failed.unresolved`, that an earlier attempt of the same action may still have happened.
+# A word after the dot is a field of the event's body (`proposed.outcome`, `reconciled.verdict`, `late` with
+# `clean`), or, for `failed.unresolved`, that an earlier attempt of the same action may still have happened.
 # fmt: off
 MOVES: Mapping[tuple[State, str], State] = MappingProxyType({
     (NEW,       "proposed.allowed"):       READY,
@@ -90,6 +90,7 @@ STAYS: Mapping[str, frozenset[State]] = MappingProxyType({
     "waited":                 frozenset({READY, HELD, FAILED, UNKNOWN}),
     "replayed":               frozenset({SUCCEEDED, FAILED, REFUSED, ABANDONED}),
     "late":                   frozenset({EXECUTING, SUCCEEDED, UNKNOWN, REFUSED, ABANDONED}),
+    "late.clean":             frozenset({READY, HELD, FAILED, EXECUTING, SUCCEEDED, UNKNOWN, REFUSED, ABANDONED}),
     "reconciled.applied":     frozenset({EXECUTING, SUCCEEDED, REFUSED, ABANDONED}),
     "reconciled.not_applied": frozenset({EXECUTING, SUCCEEDED, REFUSED, ABANDONED}),
     "confirmed":              frozenset({SUCCEEDED}),

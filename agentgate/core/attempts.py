@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import MappingProxyType
 
-from agentgate.core.questions import Body, end, maybe_bytes
+from agentgate.core.questions import Body, end, hanging, maybe_bytes
 from agentgate.core.records import ActionFile, AttemptRecord, AttemptState
 from agentgate.errors import Damaged
 from agentgate.event import Event
@@ -29,6 +29,8 @@ def started(file: ActionFile, event: Event, body: Body) -> ActionFile:
     )
     if attempt.number != file.action.attempts + 1:
         raise Damaged(f"action {event.action}", f"event {event.n} starts attempt {attempt.number} out of turn")
+    if attempt.approval is not None:
+        hanging(file, event, attempt.approval, "granted")
     file = end(file, event, "used" if attempt.approval is not None else "void")
     action = replace(
         file.action,
@@ -77,13 +79,14 @@ def in_doubt(file: ActionFile, event: Event, body: Body) -> ActionFile:
 def late(file: ActionFile, event: Event, body: Body) -> ActionFile:
     """Keep an earlier attempt's result; unless it proves that nothing happened, the attempt is open to doubt again."""
     attempt = file.attempts.get(body["attempt"])
-    if attempt is None or attempt.fence != body["fence"]:
-        raise Damaged(f"action {event.action}", f"event {event.n} is a late result of an attempt that is not known")
+    if attempt is None or attempt.state == "open" or attempt.fence != body["fence"]:
+        raise Damaged(f"action {event.action}", f"event {event.n} is a late result of no attempt that has ended")
     reopened = not body["clean"] or attempt.unresolved
     action = replace(file.action, unresolved=file.action.unresolved + reopened - attempt.unresolved)
     attempts = {**file.attempts, attempt.number: replace(attempt, unresolved=reopened, late_n=event.n)}
     file = replace(file, action=action, attempts=MappingProxyType(attempts))
-    return end(file, event, "void") if file.action.state in {State.HELD, State.READY, State.UNKNOWN} else file
+    voids = {State.UNKNOWN} if body["clean"] else {State.HELD, State.READY, State.FAILED, State.UNKNOWN}
+    return end(file, event, "void") if file.action.state in voids else file
 
 
 def _resolved(file: ActionFile, *, numbers: frozenset[int] | None) -> ActionFile:
@@ -103,6 +106,12 @@ def _resolved(file: ActionFile, *, numbers: frozenset[int] | None) -> ActionFile
 
 def reconciled(file: ActionFile, event: Event, body: Body) -> ActionFile:
     """Take the doubt from the attempts that somebody answered for."""
+    doubted = {number for number, attempt in file.attempts.items() if attempt.unresolved}
+    # An answer that moves the action must leave no doubt behind: READY and SUCCEEDED block nothing.
+    if not doubted.issuperset(body["attempts"]) or (
+        file.action.state is State.UNKNOWN and doubted != set(body["attempts"])
+    ):
+        raise Damaged(f"action {event.action}", f"event {event.n} answers for other attempts than those in doubt")
     file = end(_resolved(file, numbers=frozenset(body["attempts"])), event, "void")
     action = replace(
         file.action,

@@ -5,10 +5,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from agentgate.bodies import ACTION_TYPES, LEDGER_TYPES, RUN_TYPES
 from agentgate.core.records import TAKEN, Counters, RunRecord
 from agentgate.errors import Damaged
 from agentgate.event import Event
 from agentgate.states import RunState, State, advance_run
+
+LEDGER = "$ledger"  # the tenant, and the name, of the chain that belongs to no run
+_FIRST = frozenset({"ledger_created", "run_opened"})
+_OF_LEDGER = LEDGER_TYPES - _FIRST
+_OF_RUN = (ACTION_TYPES | RUN_TYPES) - _FIRST
 
 
 def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | None, now: State | None) -> RunRecord:
@@ -24,6 +30,7 @@ def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | N
     Raises:
         Damaged: the run cannot take this event, or time went back.
     """
+    _check_place(run, event)
     if run is None:
         return _opened(event, head)
     if event.at_us < run.at_us:
@@ -45,13 +52,25 @@ def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | N
     )
 
 
+def _check_place(run: RunRecord | None, event: Event) -> None:
+    """Refuse an event that stands in another kind of chain, or at another place, than its type belongs to."""
+    if run is None:
+        fits = event.type == "ledger_created" or (
+            event.type == "run_opened" and not str(event.body["tenant"]).startswith("$")
+        )
+    else:
+        fits = event.type in (_OF_LEDGER if run.tenant == LEDGER else _OF_RUN)
+    if not fits:
+        raise Damaged(f"run {event.run}", f"event {event.n} ({event.type}) does not belong there")
+
+
 def _opened(event: Event, head: bytes) -> RunRecord:
     body: Mapping[str, Any] = event.body
     return RunRecord(
         id=event.run,
-        tenant=body.get("tenant", "$ledger"),
-        name=body.get("name", "$ledger"),
-        principal=body.get("principal", "$ledger"),
+        tenant=body.get("tenant", LEDGER),
+        name=body.get("name", LEDGER),
+        principal=body.get("principal", LEDGER),
         limits=MappingProxyType(dict(body.get("limits", {}))),
         opened_at_us=event.at_us,
         state=RunState.OPEN,

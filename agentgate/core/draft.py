@@ -90,23 +90,27 @@ class Draft:
         """Bring in an action as it stands in the database."""
         self._files[file.action.id] = self._read[file.action.id] = file
 
+    def knows(self, action: str) -> bool:
+        """Tell whether the action was read into, or made by, this draft."""
+        return action in self._files
+
     def file(self, action: str) -> ActionFile:
-        """The action as the events so far leave it."""
+        """Return the action as the events so far leave it."""
         return self._files[action]
 
     def add(
-        self, type: str, body: Mapping[str, Json], *, action: str | None = None, payloads: tuple[Payload, ...] = ()
+        self, kind: str, body: Mapping[str, Json], *, action: str | None = None, payloads: tuple[Payload, ...] = ()
     ) -> Event:
         """Append an event; its body's ``v`` and ``payloads`` are filled in here."""
         named: dict[str, Json] = {payload.kind: payload.digest.hex() for payload in payloads}
         full: dict[str, Json] = {"v": 1, **body}
-        if type not in _WITHOUT_PAYLOADS:
+        if kind not in _WITHOUT_PAYLOADS:
             full["payloads"] = named
         event = Event(
             run=self._head.run,
             n=self._head.n,
             prev=self._head.hash,
-            type=type,
+            type=kind,
             at_us=self.at_us,
             action=action,
             body=full,

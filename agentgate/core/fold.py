@@ -1,7 +1,7 @@
 """What an event does to the state tables: one function for the writer and for `verify`.
 
-`fold_action` (and `counting.fold_run`) turn the records before an event into those after it. The store writes what changed;
-verification folds a stored chain again and compares. An event that the state table has no
+`fold_action` (and `counting.fold_run`) turn the records before an event into those after it. The store writes what
+changed; verification folds a stored chain again and compares. An event that the state table has no
 row for is `Damaged`.
 """
 
@@ -12,7 +12,18 @@ from typing import Any
 
 from agentgate.action import Key
 from agentgate.core.attempts import failed, in_doubt, late, reconciled, started, succeeded
-from agentgate.core.questions import Body, approved, ask, ends, held, maybe_bytes, question_asked, vote_revoked, voted
+from agentgate.core.questions import (
+    Body,
+    answers,
+    approved,
+    ask,
+    ends,
+    held,
+    maybe_bytes,
+    question_asked,
+    vote_revoked,
+    voted,
+)
 from agentgate.core.records import ActionFile, ActionRecord
 from agentgate.errors import Damaged
 from agentgate.event import Event
@@ -26,6 +37,8 @@ def state_event(event: Event, file: ActionFile | None) -> str:
     field = _QUALIFIED.get(event.type)
     if field is not None:
         return f"{event.type}.{event.body[field]}"
+    if event.type == "late":
+        return "late.clean" if event.body["clean"] else "late"
     if event.type == "failed" and file is not None and file.action.unresolved:
         return "failed.unresolved"
     return event.type
@@ -117,10 +130,10 @@ _CHANGES: Mapping[str, Callable[[ActionFile, Event, Body], ActionFile]] = Mappin
         "approved": approved,
         "voted": voted,
         "vote_revoked": vote_revoked,
-        "rejected": ends("rejected"),
-        "question_expired": ends("expired"),
-        "grant_expired": ends("expired"),
-        "grant_revoked": ends("revoked"),
+        "rejected": answers("pending", "rejected"),
+        "question_expired": answers("pending", "expired"),
+        "grant_expired": answers("granted", "expired"),
+        "grant_revoked": answers("granted", "revoked"),
         "action_expired": ends("void"),
         "cancelled": ends("void"),
         "superseded": ends("void"),

@@ -71,20 +71,43 @@ def question_asked(file: ActionFile, event: Event, body: Body) -> ActionFile:
 
 def approved(file: ActionFile, event: Event, body: Body) -> ActionFile:
     """Turn the pending question into a grant."""
-    question = file.question
-    if question is None or question.id != body["approval"] or question.state != "pending":
-        raise Damaged(f"action {event.action}", f"event {event.n} grants an approval that is not pending")
+    question = hanging(file, event, body["approval"], "pending")
     granted = replace(question, state="granted", state_n=event.n, until_us=body["until_us"])
     return replace(file, approvals=MappingProxyType({**file.approvals, granted.id: granted}))
 
 
 def ends(state: ApprovalState) -> Callable[[ActionFile, Event, Body], ActionFile]:
-    """Make the change for an event that ends the question in ``state``."""
+    """Make the change for an event that ends, by the way, whatever hangs on the action."""
     return lambda file, event, _body: end(file, event, state)
 
 
+def answers(was: ApprovalState, state: ApprovalState) -> Callable[[ActionFile, Event, Body], ActionFile]:
+    """Make the change for an event that is about the question it names, which must hang there and be ``was``."""
+
+    def change(file: ActionFile, event: Event, body: Body) -> ActionFile:
+        hanging(file, event, body["approval"], was)
+        return end(file, event, state)
+
+    return change
+
+
+def hanging(file: ActionFile, event: Event, id: str, state: ApprovalState) -> ApprovalRecord:
+    """Return the question that hangs on the action, which must be this one, in this state.
+
+    Raises:
+        Damaged: the event is about another, or about one that has been ended or used.
+    """
+    question = file.question
+    if question is None or question.id != id or question.state != state:
+        raise Damaged(f"action {event.action}", f"event {event.n} ({event.type}) names no approval that is {state}")
+    return question
+
+
 def voted(file: ActionFile, event: Event, body: Body) -> ActionFile:
-    """Keep a person's answer."""
+    """Keep a person's answer, which names the approval as it was shown."""
+    question = hanging(file, event, body["approval"], "pending")
+    if question.digest.hex() != body["shown"]:
+        raise Damaged(f"action {event.action}", f"event {event.n} is a vote on what was not asked")
     vote = VoteRecord(
         approval=body["approval"],
         n=event.n,
@@ -101,8 +124,10 @@ def voted(file: ActionFile, event: Event, body: Body) -> ActionFile:
     return replace(file, votes=MappingProxyType({**file.votes, event.n: vote}))
 
 
-def vote_revoked(file: ActionFile, _event: Event, body: Body) -> ActionFile:
+def vote_revoked(file: ActionFile, event: Event, body: Body) -> ActionFile:
     """Stop counting an answer that was taken back."""
     revoked = bytes.fromhex(body["vote"])
+    if not any(vote.digest == revoked and vote.counted for vote in file.votes.values()):
+        raise Damaged(f"action {event.action}", f"event {event.n} takes back a vote that does not count")
     votes = {n: replace(vote, counted=False) if vote.digest == revoked else vote for n, vote in file.votes.items()}
     return replace(file, votes=MappingProxyType(votes))

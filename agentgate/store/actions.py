@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
+from agentgate.errors import Damaged
 from agentgate.states import State
-from agentgate.store.schema import actions, approvals, attempts, votes
+from agentgate.store.schema import WAITING, actions, approvals, attempts, votes
 from agentgate.store.statements import Row, Statement, insert_all
 
 RECENT = 16
@@ -45,6 +46,7 @@ _OF_RUN = Statement(
     .order_by(actions.c.id)
     .limit(bindparam("size"))
 )
+_WAITING = Statement(select(actions.c.id).where(actions.c.run == bindparam("run"), WAITING))
 _RECENT = Statement(
     select(actions.c.namespace, actions.c.tool, actions.c.state, actions.c.reason, actions.c.request, actions.c.outcome)
     .where(actions.c.run == bindparam("run"))
@@ -57,7 +59,7 @@ _MOVE = Statement(
         actions.c.id == bindparam("id_"),
         actions.c.state == bindparam("was_state"),
         actions.c.last_n == bindparam("was_last_n"),
-        actions.c.attempts == bindparam("was_attempts"),
+        actions.c.fence.is_not_distinct_from(bindparam("was_fence")),
     )
     .values({name: bindparam(name) for name in _MOVING})
 )
@@ -123,7 +125,7 @@ def _action(row: Row) -> ActionRecord:
         resource=resource,
         proposed_n=proposed_n,
         proposed_at_us=proposed_at_us,
-        state=State(state),
+        state=_state(id_, state),
         reason=reason,
         state_n=state_n,
         last_n=last_n,
@@ -139,6 +141,13 @@ def _action(row: Row) -> ActionRecord:
         outcome=outcome,
         waited=tuple(waited.split()),
     )
+
+
+def _state(action: str, word: str) -> State:
+    try:
+        return State(word)
+    except ValueError as error:
+        raise Damaged(f"action {action}", f"is in no state of an action ({word!r})") from error
 
 
 def _row(action: ActionRecord) -> dict[str, Any]:
@@ -170,6 +179,11 @@ def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200
 def recent(connection: Connection, run: str) -> list[Row]:
     """Read the newest actions of a run, newest first: (namespace, tool, state, reason, request, outcome)."""
     return _RECENT.rows(connection, run=run)
+
+
+def waiting(connection: Connection, run: str) -> list[str]:
+    """Read the ids of a run's actions that are READY or HELD."""
+    return [row[0] for row in _WAITING.rows(connection, run=run)]
 
 
 def file(connection: Connection, id: str) -> ActionFile | None:
@@ -204,7 +218,7 @@ def _vote(row: Row) -> VoteRecord:
 def write(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
     """Write what changed of an action; return False if another transaction moved it.
 
-    New attempts are not written here: `open_attempt` did it, to be given their fence.
+    A new attempt is there already, open: `open_attempt` wrote it, to be given its fence.
     """
     if before is None:
         insert_all(connection, actions, [_row(after.action)])
@@ -223,7 +237,7 @@ def _move(connection: Connection, before: ActionRecord, after: ActionRecord) -> 
         "id_": after.id,
         "was_state": before.state.value,
         "was_last_n": before.last_n,
-        "was_attempts": before.attempts,
+        "was_fence": before.fence,
     }
     return _MOVE.write(connection, {name: row[name] for name in _MOVING} | where) == 1
 
@@ -231,8 +245,8 @@ def _move(connection: Connection, before: ActionRecord, after: ActionRecord) -> 
 def _write_attempts(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
     known = {} if before is None else before.attempts
     for number, attempt in after.attempts.items():
-        was = known.get(number)
-        if was is None or was == attempt:
+        was = known.get(number) or replace(attempt, state="open", unresolved=False, ended_n=None, late_n=None)
+        if was == attempt:
             continue
         moved = {
             "fence_": attempt.fence,

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
 )
 
 from agentgate.states import STATES, RunState
@@ -136,6 +137,9 @@ actions = _table(
     UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
 )
 Index("agentgate_actions_of_run", actions.c.run, actions.c.id)
+# Literals, because SQLite takes a partial index only where the query's text implies it.
+WAITING = actions.c.state.in_([literal_column("'READY'"), literal_column("'HELD'")])
+Index("agentgate_actions_waiting", actions.c.run, actions.c.id, sqlite_where=WAITING, postgresql_where=WAITING)
 
 attempts = _table(
     "attempts",

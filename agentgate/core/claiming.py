@@ -1,0 +1,229 @@
+"""Whether an action may start now, and the events that start it, hold it again, or end it."""
+
+from dataclasses import dataclass
+
+from agentgate.canonical import Json
+from agentgate.chain import Link
+from agentgate.clock import to_us
+from agentgate.core.draft import Draft
+from agentgate.core.fold import state_event
+from agentgate.core.judging import Judgement, validator
+from agentgate.core.proposing import Chance, Thought, ask, denial, halt
+from agentgate.core.reasons import error_for
+from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
+from agentgate.errors import Damaged
+from agentgate.event import decode, event_hash
+from agentgate.observation import Error
+from agentgate.states import MOVES, RunState, State
+from agentgate.tools.recovery import Keyed, Repeat
+from agentgate.tools.spec import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """It may not start now, and stays as it was; ``blocking`` names the action it waits for."""
+
+    reason: str
+    blocking: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """It will not start: a reason code that ends it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a claim reads beside the action: the switch, and who holds its resource."""
+
+    paused: bool
+    resource_held_by: str | None = None
+    holder_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who claims, until when, and by when the effect must have ended."""
+
+    holder: str
+    lease_us: int
+    timeout_us: int
+
+
+def check_row(action: ActionRecord, link: Link | None) -> None:
+    """Refuse an action whose row says something else than its last state event.
+
+    Raises:
+        Damaged: always ``damaged``, whoever wrote the row.
+    """
+    where = f"action {action.id}"
+    if link is None or event_hash(link.encoded) != link.hash:
+        raise Damaged(where, f"its event {action.state_n} is missing or not what its hash says")
+    event = decode(link.encoded)
+    if event.action != action.id or event.n != action.state_n or event.run != action.run:
+        raise Damaged(where, f"event {event.n} is not its own")
+    word = state_event(event, None)
+    words = {word, "failed.unresolved"} if word == "failed" else {word}
+    reachable = {target for (_, moved), target in MOVES.items() if moved in words}
+    if action.state not in reachable:
+        raise Damaged(where, f"its row says {action.state}, its event {event.n} says {word}")
+
+
+def hindrance(run: RunRecord, action: ActionRecord, around: Surroundings, at_us: int) -> Wait | Stop | None:
+    """Return what keeps an action from starting now, or None.
+
+    Args:
+        run: its run.
+        action: READY or UNKNOWN.
+        around: switch and resource.
+        at_us: ledger time.
+    """
+    if run.state is not RunState.OPEN:
+        return Stop(reason="run_halted" if run.state is RunState.HALTED else "run_closed")
+    if around.paused:
+        return Wait(reason="paused")
+    over = _limit_reached(run, action, at_us)
+    if over is not None:
+        return over
+    if around.resource_held_by is not None and around.resource_held_by != action.id:
+        return Wait(reason="blocked" if around.holder_unknown else "busy", blocking=around.resource_held_by)
+    return None
+
+
+def _limit_reached(run: RunRecord, action: ActionRecord, at_us: int) -> Wait | Stop | None:
+    limits, counters = run.limits, run.counters
+    if "wall_us" in limits and at_us - run.opened_at_us >= limits["wall_us"]:
+        return Stop(reason="limit_wall")
+    # An action whose outcome is unknown is counted already.
+    if action.state is State.READY and "actions" in limits and counters.taken >= limits["actions"]:
+        return Stop(reason="limit_actions")
+    if "failures" in limits and counters.failures >= limits["failures"]:
+        return Stop(reason="limit_failures")
+    if "parallel" in limits and counters.executing >= limits["parallel"]:
+        return Wait(reason="limit_parallel")
+    return None
+
+
+def may_run_again(spec: ToolSpec, action: ActionRecord, at_us: int) -> bool:
+    """Tell whether an unknown outcome may be tried again without asking anybody (design §5)."""
+    if isinstance(spec.recovery, Repeat):
+        return True
+    if isinstance(spec.recovery, Keyed) and action.first_started_us is not None:
+        return at_us < action.first_started_us + to_us(spec.recovery.window)
+    return False
+
+
+def start(draft: Draft, file: ActionFile, lease: Lease, *, fence: int, judgement: Judgement | None) -> ActionFile:
+    """Record that the effect may begin.
+
+    Args:
+        draft: the transaction.
+        file: the action, READY or UNKNOWN.
+        lease: who, and for how long.
+        fence: as given by `opening`'s row.
+        judgement: what the policy said at this claim; None where it spoke in this same transaction.
+    """
+    opened = opening(draft, file, lease)
+    body: dict[str, Json] = {
+        "proposed": file.action.proposed_n,
+        "digest": file.action.digest.hex(),
+        "attempt": opened.number,
+        "fence": fence,
+        "holder": opened.holder,
+        "lease_until_us": opened.lease_until_us,
+        "deadline_us": opened.deadline_us,
+    }
+    if opened.approval is not None:
+        body["approval"] = opened.approval
+    if judgement is not None:
+        body |= judgement.fields() | {"validator": validator()}
+    payloads = () if judgement is None else judgement.payloads
+    draft.add("started", body, action=file.action.id, payloads=payloads)
+    return draft.file(file.action.id)
+
+
+def opening(draft: Draft, file: ActionFile, lease: Lease) -> AttemptRecord:
+    """Return the attempt that `start` will record next, before it has a fence."""
+    question = file.question
+    granted = question is not None and question.state == "granted"
+    return AttemptRecord(
+        fence=0,
+        run=file.action.run,
+        action=file.action.id,
+        number=file.action.attempts + 1,
+        state="open",
+        unresolved=False,
+        holder=lease.holder,
+        lease_until_us=draft.at_us + lease.lease_us,
+        deadline_us=draft.at_us + lease.timeout_us,
+        approval=question.id if granted and question is not None else None,
+        started_n=draft.next_n,
+        ended_n=None,
+        late_n=None,
+    )
+
+
+def wait(draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None = None) -> None:
+    """Record that it waits; each reason once while the action stands where it stands."""
+    if why.reason in file.action.waited:
+        return
+    body: dict[str, Json] = {"reason": why.reason, "proposed": file.action.proposed_n}
+    if why.blocking is not None:
+        body["blocking"] = why.blocking
+    if judgement is not None:
+        body |= judgement.fields() | {"validator": validator()}
+    draft.add("waited", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
+
+
+def refuse(draft: Draft, file: ActionFile, reason: str, judgement: Judgement | None = None) -> Error:
+    """Record that it will not run, and return the words for the loop."""
+    body: dict[str, Json] = {"reason": reason, "proposed": file.action.proposed_n}
+    error = error_for(reason)
+    if judgement is not None:
+        body |= judgement.fields() | {"validator": validator()}
+        error = denial(judgement)[1] if reason in {"policy_denied", "aborted"} else error
+    draft.add("refused", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
+    if reason == "aborted" and draft.run.state is RunState.OPEN:
+        halt(draft, "aborted")
+    return error
+
+
+def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> ActionFile:
+    """Ask for another approval on the same action and key; a third different one is a refusal (design §6)."""
+    judgement = thought.judgement
+    assert judgement is not None
+    assert judgement.decision.requirement is not None
+    if file.action.asked >= _MOST_ASKED:
+        refuse(draft, file, "unstable", judgement)
+        return draft.file(file.action.id)
+    asked, shown = ask(
+        draft,
+        thought,
+        chance,
+        judgement.decision.requirement,
+        digest=file.action.digest,
+        revision=file.action.revision,
+    )
+    body: dict[str, Json] = {"proposed": file.action.proposed_n, "approval": asked, "validator": validator()}
+    draft.add("held", body | judgement.fields(), action=file.action.id, payloads=(*judgement.payloads, shown))
+    return draft.file(file.action.id)
+
+
+def expire(draft: Draft, file: ActionFile) -> bool:
+    """Record that the action's time is over, where it is; return whether it was."""
+    action, question = file.action, file.question
+    if action.state is State.HELD and question is not None and question.expires_at_us <= draft.at_us:
+        draft.add("question_expired", {"approval": question.id}, action=action.id)
+        return True
+    if action.state is State.READY and action.expires_at_us is not None and action.expires_at_us <= draft.at_us:
+        if question is not None and question.state == "granted":
+            draft.add("grant_expired", {"approval": question.id}, action=action.id)
+        else:
+            draft.add("action_expired", {}, action=action.id)
+        return True
+    return False
+
+
+_MOST_ASKED = 2

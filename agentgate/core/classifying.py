@@ -1,0 +1,116 @@
+"""What an effect's end proves: that it happened, that it did not, or neither."""
+
+import asyncio
+from dataclasses import replace
+
+from agentgate.canonical import Bounds, Json, canonical, keep
+from agentgate.core.recording import Ended
+from agentgate.observation import Error, Observation, ToolError
+from agentgate.tools.spec import ToolSpec
+from agentgate.tools.validation import check
+
+# The whole result is kept as a payload up to here; what is larger is described, never stored.
+RESULT_BOUNDS = Bounds(max_bytes=16_777_216, max_depth=100, max_nodes=1_000_000)
+_LONGEST_MESSAGE = 2_000
+_PREVIEW = 1_000
+
+
+def returned(value: object, spec: ToolSpec) -> Ended:
+    """Read a tool's result: the effect succeeded, whatever is wrong with what it returned.
+
+    Args:
+        value: what the callable returned.
+        spec: its output schema is checked here.
+    """
+    kept = keep(value, bounds=RESULT_BOUNDS)
+    notes: tuple[str, ...] = ("unencodable",) if kept.lost else ()
+    if spec.checked_output is not None and check(spec.checked_output, kept.value):
+        notes = (*notes, "output_invalid")
+    return Ended(known="succeeded", observation=Observation(status="ok", value=kept.value, notes=notes))
+
+
+def raised(error: BaseException, spec: ToolSpec) -> Ended:
+    """Read a tool's exception (design §4, errors).
+
+    Args:
+        error: what the callable raised.
+        spec: whether its own exceptions prove that nothing happened.
+    """
+    if isinstance(error, ToolError):
+        return _told(error)
+    code = "cancelled" if _interrupts(error) else "internal"
+    told = Error(code=code, message=_spoken(error))
+    observation = Observation(status="error", error=told)
+    clean = spec.risk == "read_only" or spec.errors == "no_effect"
+    if isinstance(error, Exception) and clean and code == "internal":
+        return Ended(known="failed", observation=observation, code=code)
+    return Ended(known="in_doubt", observation=observation, code=code)
+
+
+def overran() -> Ended:
+    """Read a time-out: the thread may still be at it."""
+    return Ended(known="in_doubt", observation=None, code="timeout")
+
+
+def interrupted() -> Ended:
+    """Read an interruption of the one who waited."""
+    return Ended(known="in_doubt", observation=None, code="cancelled")
+
+
+def _told(error: ToolError) -> Ended:
+    details = keep(error.details, bounds=RESULT_BOUNDS).value if error.details is not None else None
+    told = Error(
+        code=_word(error.code),
+        message=_text(error.message),
+        retryable=bool(error.retryable),
+        details=details,
+        suggested_action=None if error.suggested_action is None else _text(error.suggested_action),
+    )
+    known = "failed" if error.effect == "none" else "in_doubt"
+    observation = Observation(status="error", error=told)
+    return Ended(known=known, observation=observation, code=told.code, retryable=told.retryable)
+
+
+def _interrupts(error: BaseException) -> bool:
+    return isinstance(error, asyncio.CancelledError) or not isinstance(error, Exception)
+
+
+def _spoken(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - the caller's own class
+        text = ""
+    return _text(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def _text(text: object) -> str:
+    """Bound what a tool says, and keep it encodable."""
+    plain = str(text) if isinstance(text, str) else type(text).__name__
+    return plain.encode("utf-8", "backslashreplace").decode()[:_LONGEST_MESSAGE]
+
+
+def _word(code: object) -> str:
+    """Return a code fit for an event, where it stands in clear."""
+    text = code if type(code) is str else ""
+    fits = 0 < len(text) <= _LONGEST_CODE and text.isascii() and text.replace("_", "").isalnum()
+    return text if fits else "internal"
+
+
+_LONGEST_CODE = 64
+
+
+def shown(observation: Observation, *, limit: int) -> Observation:
+    """Cut what a loop is shown; the whole stays in the record.
+
+    Args:
+        observation: as recorded.
+        limit: the tool's ``max_output_bytes``.
+    """
+    if observation.error is not None:
+        return observation
+    whole = canonical(observation.value)
+    if len(whole) <= limit:
+        return observation
+    preview = whole[: min(limit, _PREVIEW)].decode("utf-8", "ignore")
+    cut: dict[str, Json] = {"$cut": {"bytes": len(whole), "limit": limit, "preview": preview}}
+    return replace(observation, value=cut, notes=(*observation.notes, "capped"))

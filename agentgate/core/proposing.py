@@ -1,0 +1,254 @@
+"""From what was thought about a call to the events that record it."""
+
+from dataclasses import dataclass, replace
+
+from agentgate.action import Key, action_digest
+from agentgate.approval import Requirement, approval_digest, requirement_digest
+from agentgate.canonical import Json, canonical
+from agentgate.core.draft import Draft, Payload
+from agentgate.core.judging import Judgement, validator, words
+from agentgate.core.presentation import present
+from agentgate.core.reasons import error_for
+from agentgate.core.records import ActionFile
+from agentgate.observation import Error, Observation
+from agentgate.policy.decision import Decision
+from agentgate.states import RunState
+from agentgate.tools.spec import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """A call as it was thought through before any transaction.
+
+    Args:
+        id: the action's id.
+        namespace: the tool's server.
+        tool: its name as proposed.
+        spec: the tool's spec; None where the tool is unknown.
+        principal: on whose behalf.
+        key: the key it asks for; ``own`` with the action's id where none was given.
+        intended: the key that an invalid input asked for and does not bind.
+        arguments: the completed arguments, None where there are none to complete (see ``completed``).
+        completed: whether there are arguments.
+        supplied: what was sent, before defaults.
+        provenance: where the call came from, as the caller tells it.
+        undeclared: names of root arguments that the schema does not declare and the spec allows.
+        payloads: raw, supplied, arguments and provenance, as far as there are any.
+        raw_bytes: length of a raw input that was not kept.
+        request: request fingerprint.
+        resource: resource fingerprint.
+        refusal: (reason, error) where the input itself is refused.
+        judgement: what the policy said; None where it was not asked.
+    """
+
+    id: str
+    namespace: str
+    tool: str
+    spec: ToolSpec | None
+    principal: str
+    key: Key
+    intended: Key | None = None
+    arguments: Json = None
+    completed: bool = False
+    supplied: Json = None
+    provenance: Json = None
+    undeclared: tuple[str, ...] = ()
+    payloads: tuple[Payload, ...] = ()
+    raw_bytes: int | None = None
+    request: bytes | None = None
+    resource: bytes | None = None
+    refusal: tuple[str, Error] | None = None
+    judgement: Judgement | None = None
+
+    def payload(self, kind: str) -> Payload | None:
+        """Return one of its payloads."""
+        return next((payload for payload in self.payloads if payload.kind == kind), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Ids, salts and times to live that a proposal may need, drawn before the transaction.
+
+    Args:
+        ledger: the ledger's id.
+        approval: id of the approval, should one be asked for.
+        salts: for the payloads that are made inside: presentation, result.
+        ready_us: how long a READY action stays.
+        question_us: how long a question can be answered.
+    """
+
+    ledger: str
+    approval: str
+    salts: tuple[bytes, bytes]
+    ready_us: int
+    question_us: int
+
+
+def propose(draft: Draft, thought: Thought, chance: Chance, *, revision: int) -> ActionFile:
+    """Record a proposal, and what was decided about it.
+
+    Args:
+        draft: the transaction.
+        thought: the call.
+        chance: ids and salts.
+        revision: of the key, from 1.
+
+    Returns:
+        The action as it stands: READY, HELD or REFUSED.
+    """
+    digest = _digest(draft, thought, chance, revision)
+    body = _body(thought, digest, revision)
+    payloads = thought.payloads
+    refusal = thought.refusal or _refused_by_run(draft) or _refused_by_policy(thought)
+    judgement = thought.judgement
+    if judgement is not None:
+        body |= judgement.fields()
+        payloads += judgement.payloads
+    if refusal is None and judgement is not None and judgement.decision.requirement is not None:
+        refusal = _too_many_pending(draft)
+    if refusal is not None:
+        reason, error = refusal
+        told = Payload(kind="result", salt=chance.salts[1], content=_told(error))
+        draft.add(
+            "proposed", body | {"outcome": "refused", "reason": reason}, action=thought.id, payloads=(*payloads, told)
+        )
+        if judgement is not None and judgement.decision.outcome == "abort" and draft.run.state is RunState.OPEN:
+            halt(draft, "aborted")
+    elif judgement is not None and judgement.decision.requirement is not None:
+        asked, shown = ask(draft, thought, chance, judgement.decision.requirement, digest=digest, revision=revision)
+        body |= {"outcome": "held", "approval": asked}
+        draft.add("proposed", body, action=thought.id, payloads=(*payloads, shown))
+    else:
+        body |= {"outcome": "allowed", "expires_at_us": draft.at_us + chance.ready_us}
+        draft.add("proposed", body, action=thought.id, payloads=payloads)
+    return draft.file(thought.id)
+
+
+def halt(draft: Draft, reason: str) -> None:
+    """Halt the run; nothing of it starts any more."""
+    draft.add("run_halted", {"reason": reason})
+
+
+def _digest(draft: Draft, thought: Thought, chance: Chance, revision: int) -> bytes:
+    arguments, provenance = thought.payload("arguments"), thought.payload("provenance")
+    return action_digest(
+        ledger=chance.ledger,
+        run=draft.run.id,
+        tenant=draft.run.tenant,
+        principal=thought.principal,
+        namespace=thought.namespace,
+        tool=thought.tool,
+        spec=None if thought.spec is None else thought.spec.digest,
+        arguments=None if arguments is None else arguments.digest,
+        key=thought.key,
+        revision=revision,
+        provenance=None if provenance is None else provenance.digest,
+    )
+
+
+def _body(thought: Thought, digest: bytes, revision: int) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "digest": digest.hex(),
+        "principal": thought.principal,
+        "namespace": thought.namespace,
+        "tool": thought.tool,
+        "key": thought.key.to_json(),
+        "revision": revision,
+    }
+    optional: tuple[tuple[str, Json], ...] = (
+        ("spec", None if thought.spec is None else thought.spec.digest.hex()),
+        ("validator", None if thought.spec is None else validator()),
+        ("intended", None if thought.intended is None else thought.intended.to_json()),
+        ("raw_bytes", thought.raw_bytes),
+        ("request", None if thought.request is None else thought.request.hex()),
+        ("resource", None if thought.resource is None else thought.resource.hex()),
+    )
+    return body | {name: value for name, value in optional if value is not None}
+
+
+def _refused_by_run(draft: Draft) -> tuple[str, Error] | None:
+    state = draft.run.state
+    if state is RunState.OPEN:
+        return None
+    reason = "run_halted" if state is RunState.HALTED else "run_closed"
+    return reason, error_for(reason)
+
+
+def _refused_by_policy(thought: Thought) -> tuple[str, Error] | None:
+    judgement = thought.judgement
+    if judgement is None or judgement.decision.outcome not in {"deny", "abort"}:
+        return None
+    return denial(judgement)
+
+
+def denial(judgement: Judgement) -> tuple[str, Error]:
+    """Return a policy's refusal as a reason code and as words for the loop."""
+    reason = "aborted" if judgement.decision.outcome == "abort" else "policy_denied"
+    return reason, denial_words(judgement.decision)
+
+
+def denial_words(decision: Decision) -> Error:
+    """Put a policy's refusal into words for the loop: its own, or its codes where it has none."""
+    codes: list[Json] = [one.code for one in decision.reasons]
+    details: dict[str, Json] = {"rule": decision.rule, "reasons": codes}
+    return Error(code="policy_denied", message=words(decision), details=details)
+
+
+def _too_many_pending(draft: Draft) -> tuple[str, Error] | None:
+    limit = draft.run.limits.get("pending")
+    if limit is None or draft.run.counters.pending < limit:
+        return None
+    return "limit_pending", error_for("limit_pending")
+
+
+def ask(
+    draft: Draft, thought: Thought, chance: Chance, requirement: Requirement, *, digest: bytes, revision: int
+) -> tuple[dict[str, Json], Payload]:
+    """Make the question: what an event says of it, and the presentation that it is bound to."""
+    assert thought.spec is not None  # a policy asks about registered tools alone
+    assert thought.judgement is not None
+    text = present(
+        tool=thought.tool,
+        namespace=thought.namespace,
+        tenant=draft.run.tenant,
+        principal=thought.principal,
+        run=draft.run.name,
+        action=digest,
+        key=thought.key.text,
+        revision=revision,
+        risk=thought.spec.risk,
+        arguments=thought.arguments,
+        supplied=thought.supplied,
+        undeclared=thought.undeclared,
+        requirement=requirement,
+        reasons=words(thought.judgement.decision),
+    )
+    shown = Payload(kind="presentation", salt=chance.salts[0], content=text)
+    expires_at_us = draft.at_us + chance.question_us
+    required = requirement_digest(requirement, action=digest)
+    bound = approval_digest(
+        ledger=chance.ledger,
+        id=chance.approval,
+        requirement=required,
+        presentation=shown.digest,
+        expires_at_us=expires_at_us,
+    )
+    asked: dict[str, Json] = {
+        "id": chance.approval,
+        "requirement": required.hex(),
+        "presentation": shown.digest.hex(),
+        "digest": bound.hex(),
+        "expires_at_us": expires_at_us,
+    }
+    return asked, shown
+
+
+def _told(error: Error) -> bytes:
+    return canonical(Observation(status="error", error=error).to_json())
+
+
+def invalid(thought: Thought) -> Thought:
+    """Let go of the key: an input refused as invalid binds none (design §8)."""
+    if thought.key.source == "own":
+        return thought
+    return replace(thought, intended=thought.key, key=Key(source="own", text=thought.id))

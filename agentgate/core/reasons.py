@@ -1,0 +1,78 @@
+"""Why an action did not run, in words a loop can act on, for every reason code that the gate itself gives."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from agentgate.observation import Error
+
+# code of the error, what happened, what to do instead
+_WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "cancelled": ("cancelled", "the action was cancelled", "propose it again if it is still wanted"),
+        "superseded": ("conflict", "a newer call with the same key took its place", "look at the newer call"),
+        "rejected": ("policy_denied", "a person said no", "do something else; asking again will not ask them again"),
+        "question_expired": ("policy_denied", "nobody answered in time", "propose it again with the same key"),
+        "grant_expired": ("policy_denied", "the approval expired before it was used", "propose it again"),
+        "grant_revoked": ("policy_denied", "the approval was taken back", "do something else"),
+        "action_expired": ("conflict", "it was not executed in time", "propose it again with the same key"),
+        "spec_changed": ("conflict", "the tool's definition changed since it was proposed", "propose it again"),
+        "unstable": ("policy_denied", "the policy asked for a third different approval", "ask the policy's author"),
+        "run_halted": ("limit_exceeded", "the run is halted", "end the loop; a person must look at the run"),
+        "run_closed": ("limit_exceeded", "the run is closed", "open a new run"),
+        "aborted": ("policy_denied", "the policy ended the run", "end the loop"),
+        "limit_actions": ("limit_exceeded", "the run has used up its actions", "end the loop"),
+        "limit_failures": ("limit_exceeded", "too many attempts failed in a row", "end the loop"),
+        "limit_wall": ("limit_exceeded", "the run's time is over", "end the loop"),
+        "limit_pending": ("limit_exceeded", "too many actions wait for a person", "wait for answers first"),
+        "limit_parallel": ("limit_exceeded", "too many actions of this run execute now", "try again shortly"),
+        "paused": ("transient", "an operator paused this", "try again once it is resumed"),
+        "busy": ("conflict", "another action works on the same resource", "try again shortly"),
+        "blocked": ("unknown_outcome", "the outcome of another action on the same resource is unknown",
+                    "wait until it is reconciled"),
+        "policy_asks": ("policy_denied", "the policy does not allow another attempt now", "ask an operator"),
+        "timeout": ("unknown_outcome", "it did not end in time; it may have happened", "do not repeat it; reconcile"),
+        "crashed": ("unknown_outcome", "its worker died; it may have happened", "do not repeat it; reconcile"),
+        "lease_lost": ("unknown_outcome", "its worker lost its lease; it may have happened",
+                       "do not repeat it; reconcile"),
+        "late": ("unknown_outcome", "an earlier attempt answered late; it may have happened",
+                 "do not repeat it; reconcile"),
+        "abandoned": ("unknown_outcome", "nobody will find out whether it happened", "do not repeat it"),
+    }
+)  # fmt: skip
+
+# After these the same key may be tried again as a new revision (design §8); denied, rejected and revoked are final.
+REVISABLE = frozenset(
+    {
+        "question_expired",
+        "grant_expired",
+        "action_expired",
+        "cancelled",
+        "superseded",
+        "spec_changed",
+        "run_halted",
+        "run_closed",
+        "limit_actions",
+        "limit_failures",
+        "limit_wall",
+        "limit_pending",
+    }
+)
+
+
+def error_for(reason: str) -> Error:
+    """Put a reason code into words for the loop."""
+    words = _WORDS.get(reason)
+    if words is None:
+        return Error(code=reason, message=f"refused: {reason}")
+    code, message, remedy = words
+    return Error(code=code, message=message, suggested_action=remedy)
+
+
+def doubt(reason: str | None) -> Error:
+    """Say that an outcome is unknown, and why."""
+    known = error_for(reason or "crashed")
+    return Error(
+        code="unknown_outcome",
+        message=known.message if known.code == "unknown_outcome" else f"it may have happened ({reason})",
+        suggested_action="do not repeat it; an operator reconciles it",
+    )

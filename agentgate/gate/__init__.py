@@ -1,0 +1,1 @@
+"""The synchronous shell: thinking before the transaction, the transaction, the call, what follows the commit."""

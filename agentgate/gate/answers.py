@@ -1,0 +1,222 @@
+"""From an action as the record holds it to the outcome a caller is handed."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from agentgate.action import action_digest
+from agentgate.approval import Requirement
+from agentgate.canonical import parse
+from agentgate.clock import to_datetime
+from agentgate.core.classifying import RESULT_BOUNDS, shown
+from agentgate.core.draft import Payload
+from agentgate.core.proposing import denial_words
+from agentgate.core.reasons import doubt, error_for
+from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord
+from agentgate.errors import Damaged, NotFound
+from agentgate.event import Event, decode
+from agentgate.observation import Error, Observation
+from agentgate.outcome import Approval, Done, Failed, Held, Outcome, Proposal, Refused, Running, Source, Unknown
+from agentgate.policy.decision import Decision
+from agentgate.states import State
+from agentgate.store import actions, events
+from agentgate.tools.spec import ToolSpec, from_document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Read outcomes out of one snapshot.
+
+    Args:
+        connection: the snapshot.
+    """
+
+    connection: Connection
+
+    def outcome(self, file: ActionFile, *, source: Source = "replayed") -> Outcome | None:
+        """Return what the action's state says; None where it is READY."""
+        action = file.action
+        digest = action.digest.hex()
+        match action.state:
+            case State.SUCCEEDED:
+                return Done(
+                    action=action.id,
+                    digest=digest,
+                    reason=action.reason or "succeeded",
+                    observation=self.observation(action),
+                    source=source,
+                    confirmed="unchecked",
+                )
+            case State.FAILED:
+                error = self._error(action)
+                return Failed(
+                    action=action.id, digest=digest, reason=error.code, error=error, retryable=error.retryable
+                )
+            case State.HELD:
+                return Held(action=action.id, digest=digest, approval=self.approval(file))
+            case State.REFUSED:
+                return self._refused(action)
+            case State.EXECUTING:
+                return self._running(file)
+            case State.UNKNOWN | State.ABANDONED:
+                return self._unknown(file)
+            case _:
+                return None
+
+    def proposal(self, tenant: str, id: str, *, repeated: bool) -> Proposal:
+        """Read an action as `Gate.propose` hands it out.
+
+        Raises:
+            NotFound: no such action in this tenant.
+        """
+        file = actions.file(self.connection, id)
+        if file is None or file.action.tenant != tenant:
+            raise NotFound("action", id)
+        found = file.action
+        return Proposal(
+            action=found.id,
+            run=found.run,
+            tenant=found.tenant,
+            digest=found.digest.hex(),
+            key=found.key.text,
+            revision=found.revision,
+            state=found.state.value,
+            repeated=repeated,
+            outcome=self.outcome(file),
+        )
+
+    def observation(self, action: ActionRecord) -> Observation:
+        """Read what a finished action's loop is shown, cut to the tool's limit."""
+        whole = self._stored(action)
+        spec = self.spec(action)
+        return whole if spec is None else shown(whole, limit=spec.max_output_bytes)
+
+    def spec(self, action: ActionRecord) -> ToolSpec | None:
+        """Read the spec that the action was proposed under."""
+        stored = None if action.spec is None else events.document(self.connection, action.spec)
+        return None if stored is None else from_document(stored[1])
+
+    def _stored(self, action: ActionRecord) -> Observation:
+        payload = None
+        if action.result_n is not None:
+            payload = events.payload(self.connection, action.run, action.result_n, "result")
+        if payload is None:
+            return Observation(status="ok", notes=("not_kept",))
+        body = parse(payload.content, bounds=RESULT_BOUNDS)
+        assert type(body) is dict  # written by `recording.observed`; `verify` compares its digest
+        return Observation.from_json(body)
+
+    def _error(self, action: ActionRecord) -> Error:
+        return self._stored(action).error or error_for(action.reason or "internal")
+
+    def _refused(self, action: ActionRecord) -> Refused:
+        reason = action.reason or "refused"
+        return Refused(action=action.id, digest=action.digest.hex(), reason=reason, error=self._why(action, reason))
+
+    def _why(self, action: ActionRecord, reason: str) -> Error:
+        if action.state_n == action.proposed_n:
+            payload = events.payload(self.connection, action.run, action.proposed_n, "result")
+            if payload is not None:
+                body = parse(payload.content, bounds=RESULT_BOUNDS)
+                assert type(body) is dict
+                return Observation.from_json(body).error or error_for(reason)
+        event = self.event(action.run, action.state_n)
+        if reason == "policy_denied" and "decision" in event.body:
+            return denial_words(Decision.from_json(event.body["decision"], self._texts(event)))
+        return error_for(reason)
+
+    def _texts(self, event: Event) -> dict[str, str]:
+        payload = events.payload(self.connection, event.run, event.n, "texts")
+        body = {} if payload is None else parse(payload.content)
+        return {name: str(text) for name, text in body.items()} if type(body) is dict else {}
+
+    def _running(self, file: ActionFile) -> Running:
+        attempt = file.current
+        if attempt is None:
+            raise Damaged(f"action {file.action.id}", "it is executing without an attempt")
+        until = to_datetime(attempt.lease_until_us)
+        return Running(action=file.action.id, digest=file.action.digest.hex(), until=until)
+
+    def _unknown(self, file: ActionFile) -> Unknown:
+        action, question = file.action, file.question
+        asked = question is not None and question.state == "pending" and action.state is State.UNKNOWN
+        return Unknown(
+            action=action.id,
+            digest=action.digest.hex(),
+            reason=action.reason or "unknown_outcome",
+            question=self.approval(file) if asked else None,
+            error=doubt(action.reason),
+            abandoned=action.state is State.ABANDONED,
+        )
+
+    def approval(self, file: ActionFile) -> Approval:
+        """Read the question that hangs on an action, with the text that its digest binds."""
+        question = file.question
+        if question is None:
+            raise Damaged(f"action {file.action.id}", "it is held without a question")
+        payload = events.payload(self.connection, question.run, question.asked_n, "presentation")
+        return Approval(
+            id=question.id,
+            digest=question.digest.hex(),
+            requirement=self.requirement(question),
+            shown="" if payload is None else payload.content.decode("ascii", "backslashreplace"),
+            expires_at=to_datetime(question.expires_at_us),
+        )
+
+    def requirement(self, question: ApprovalRecord) -> Requirement:
+        """Read who must agree, from the event that asked."""
+        event = self.event(question.run, question.asked_n)
+        decision = Decision.from_json(event.body["decision"]) if "decision" in event.body else None
+        required = None if decision is None else decision.requirement
+        return required or Requirement(kind=question.kind)
+
+    def event(self, run: str, n: int) -> Event:
+        """Read one event of a run.
+
+        Raises:
+            Damaged: it is not there.
+        """
+        link = events.link(self.connection, run, n)
+        if link is None:
+            raise Damaged(f"run {run}", f"its event {n} is missing")
+        return decode(link.encoded)
+
+    def proposed(self, action: ActionRecord, *, ledger: str) -> dict[str, Payload]:
+        """Read what an action was proposed with, by kind, each checked against the record.
+
+        Raises:
+            Damaged: a payload is gone or was changed, or the action's row is not the one that was proposed.
+        """
+        where = f"action {action.id}"
+        body = self.event(action.run, action.proposed_n).body
+        named = body["payloads"]
+        assert type(named) is dict  # checked by the body's shape
+        found: dict[str, Payload] = {}
+        for kind, expected in named.items():
+            payload = events.payload(self.connection, action.run, action.proposed_n, kind)
+            if payload is None or payload.digest.hex() != expected:
+                raise Damaged(where, f"its {kind} are missing or not what was proposed")
+            found[kind] = payload
+        if "arguments" not in found:
+            raise Damaged(where, "it was proposed without arguments")
+        if body["digest"] != action.digest.hex() or _bound(action, found, ledger) != action.digest:
+            raise Damaged(where, "its row is not what was proposed")
+        return found
+
+
+def _bound(action: ActionRecord, payloads: dict[str, Payload], ledger: str) -> bytes:
+    """Recompute the action digest from the row: tool, spec, principal, key and all."""
+    provenance = payloads.get("provenance")
+    return action_digest(
+        ledger=ledger,
+        run=action.run,
+        tenant=action.tenant,
+        principal=action.principal,
+        namespace=action.namespace,
+        tool=action.tool,
+        spec=action.spec,
+        arguments=payloads["arguments"].digest,
+        key=action.key,
+        revision=action.revision,
+        provenance=None if provenance is None else provenance.digest,
+    )

@@ -1,0 +1,210 @@
+"""Claiming: the last look before an effect, and the commit without which there is none."""
+
+from dataclasses import dataclass
+
+from agentgate.approval import requirement_digest
+from agentgate.clock import to_us
+from agentgate.core.claiming import (
+    Lease,
+    Stop,
+    Surroundings,
+    Wait,
+    expire,
+    hindrance,
+    hold,
+    may_run_again,
+    opening,
+    refuse,
+    start,
+    wait,
+)
+from agentgate.core.judging import Judgement
+from agentgate.core.proposing import Chance, Thought
+from agentgate.core.reasons import doubt, error_for
+from agentgate.core.records import ActionFile, AttemptRecord
+from agentgate.gate.closing import refuse_waiting
+from agentgate.gate.ledger import Transaction
+from agentgate.outcome import Outcome, Refused, Unknown
+from agentgate.states import State
+from agentgate.store import actions, locks
+from agentgate.tools.decorator import AnyTool
+from agentgate.tools.spec import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An effect that may begin, because this was committed.
+
+    Args:
+        file: the action as claimed.
+        attempt: with its fence.
+        tool: what to run.
+        content: the canonical bytes of its arguments.
+        tenant: of the run.
+        asked_us: the monotonic clock before anything was asked: nothing starts a lease's length after it.
+    """
+
+    file: ActionFile
+    attempt: AttemptRecord
+    tool: AnyTool
+    content: bytes
+    tenant: str
+    asked_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimant:
+    """Who claims what.
+
+    Args:
+        holder: this gate, as its leases name it.
+        lease_us: how long a lease lasts.
+        tool: the tool, as this gate knows it.
+        content: the canonical bytes of the arguments.
+        asked_us: the monotonic clock when the caller asked.
+    """
+
+    holder: str
+    lease_us: int
+    tool: AnyTool
+    content: bytes
+    asked_us: int
+
+
+def claim(
+    transaction: Transaction, file: ActionFile, claimant: Claimant, judgement: Judgement | None
+) -> Claim | Outcome | None:
+    """Start an action that is READY or UNKNOWN, or record why it does not start.
+
+    Args:
+        transaction: open on the action's run; ``file`` was read or made in it.
+        file: the action.
+        claimant: who claims.
+        judgement: what the policy said at this claim; None where it spoke in this same transaction.
+
+    Returns:
+        The claim; an outcome where the action waits; None where it ended, as the record then says.
+    """
+    draft, spec = transaction.draft, claimant.tool.spec
+    around = _surroundings(transaction, file, spec)
+    hindered = hindrance(draft.run, file.action, around, draft.at_us)
+    if hindered is not None and file.action.state is State.UNKNOWN:
+        return doubtful(transaction, file, hindered.reason, judgement)
+    if isinstance(hindered, Wait):
+        wait(draft, file, hindered)
+        return waiting(file, hindered)
+    if isinstance(hindered, Stop):
+        refuse(draft, file, hindered.reason)
+        return None
+    lease = Lease(holder=claimant.holder, lease_us=claimant.lease_us, timeout_us=to_us(spec.timeout))
+    fence = actions.open_attempt(transaction.connection, opening(draft, file, lease))
+    _lock(transaction, file, spec, fence)
+    started = start(draft, file, lease, fence=fence, judgement=judgement)
+    attempt = started.current
+    assert attempt is not None  # `started` made it
+    return Claim(
+        file=started,
+        attempt=attempt,
+        tool=claimant.tool,
+        content=claimant.content,
+        tenant=draft.run.tenant,
+        asked_us=claimant.asked_us,
+    )
+
+
+def claim_again(
+    transaction: Transaction, file: ActionFile, claimant: Claimant, thought: Thought, chance: Chance
+) -> Claim | Outcome | None:
+    """Claim in a transaction of its own: the policy was asked again, and its answer decides (design §6).
+
+    Returns:
+        What `claim` returns; None also where the action expired or is held again: look at it once more.
+    """
+    draft, judgement = transaction.draft, thought.judgement
+    assert judgement is not None  # the caller asked
+    if expire(draft, file):
+        return None
+    if file.action.state is State.UNKNOWN:
+        return _try_again(transaction, file, claimant, judgement)
+    decision = judgement.decision
+    if decision.outcome in {"deny", "abort"}:
+        refuse(draft, file, "aborted" if decision.outcome == "abort" else "policy_denied", judgement)
+        refuse_waiting(transaction)
+        return None
+    if decision.requirement is not None and not _granted(file, judgement):
+        hold(draft, file, thought, chance)
+        return None
+    return claim(transaction, file, claimant, judgement)
+
+
+def _granted(file: ActionFile, judgement: Judgement) -> bool:
+    """Tell whether what the policy now asks for is exactly what was granted, and not used yet."""
+    question, requirement = file.question, judgement.decision.requirement
+    assert requirement is not None
+    required = requirement_digest(requirement, action=file.action.digest)
+    return question is not None and question.state == "granted" and question.requirement == required
+
+
+def _try_again(
+    transaction: Transaction, file: ActionFile, claimant: Claimant, judgement: Judgement
+) -> Claim | Outcome | None:
+    """Start another attempt at an unknown outcome, where recovery allows it; a policy that asks moves nothing."""
+    if not may_run_again(claimant.tool.spec, file.action, transaction.draft.at_us):
+        return doubtful(transaction, file, None, None)
+    if judgement.decision.outcome != "allow":
+        return doubtful(transaction, file, "policy_asks", judgement)
+    return claim(transaction, file, claimant, judgement)
+
+
+def doubtful(transaction: Transaction, file: ActionFile, reason: str | None, judgement: Judgement | None) -> Unknown:
+    """Leave an unknown outcome where it is, and record what kept it from being tried again."""
+    if reason is not None:
+        wait(transaction.draft, file, Wait(reason=reason), judgement)
+    action = file.action
+    return Unknown(
+        action=action.id,
+        digest=action.digest.hex(),
+        reason=action.reason or "unknown_outcome",
+        error=doubt(action.reason),
+    )
+
+
+def waiting(file: ActionFile, why: Wait) -> Refused:
+    """Answer that an action may not start now, and stays as it was."""
+    return Refused(
+        action=file.action.id,
+        digest=file.action.digest.hex(),
+        reason=why.reason,
+        error=error_for(why.reason),
+        retryable=True,
+        blocking=why.blocking,
+    )
+
+
+def _surroundings(transaction: Transaction, file: ActionFile, spec: ToolSpec) -> Surroundings:
+    action, connection = file.action, transaction.connection
+    tenant = transaction.draft.run.tenant
+    paused = locks.paused(connection, tenant=tenant, namespace=action.namespace, tool=action.tool)
+    resource = locked_resource(file, spec)
+    held = None if resource is None else locks.holder(connection, tenant=tenant, resource=resource)
+    if held is None:
+        return Surroundings(paused=paused)
+    return Surroundings(paused=paused, resource_held_by=held[0], holder_unknown=held[1])
+
+
+def locked_resource(file: ActionFile, spec: ToolSpec) -> bytes | None:
+    """Return the resource that an attempt takes for itself; reads that run in parallel take none."""
+    return None if spec.parallel else file.action.resource
+
+
+def _lock(transaction: Transaction, file: ActionFile, spec: ToolSpec, fence: int) -> None:
+    resource, run = locked_resource(file, spec), transaction.draft.run
+    if resource is not None:
+        locks.take(
+            transaction.connection,
+            tenant=run.tenant,
+            resource=resource,
+            run=run.id,
+            action=file.action.id,
+            fence=fence,
+        )

@@ -1,0 +1,36 @@
+"""Ending a run: nothing of it starts any more, and what was waiting is refused in the same transaction."""
+
+from agentgate.core.claiming import refuse
+from agentgate.core.draft import Payload
+from agentgate.errors import NotPossible
+from agentgate.gate.ledger import Transaction
+from agentgate.states import RunState
+from agentgate.store import actions
+
+
+def refuse_waiting(transaction: Transaction) -> None:
+    """Refuse whatever of a halted or closed run is READY or HELD (design §3)."""
+    draft = transaction.draft
+    if draft.run.state is RunState.OPEN:
+        return
+    reason = "run_halted" if draft.run.state is RunState.HALTED else "run_closed"
+    for id_ in actions.waiting(transaction.connection, draft.run.id):
+        if not draft.knows(id_):
+            refuse(draft, transaction.file(id_), reason)
+
+
+def close(transaction: Transaction, *, by: str, payloads: tuple[Payload, ...]) -> None:
+    """Close a run.
+
+    Raises:
+        NotPossible: it is closed already, or something of it executes.
+    """
+    run = transaction.draft.run
+    if run.state is RunState.CLOSED:
+        raise NotPossible(f"run {run.name}", "close it", "CLOSED", "nothing is left to do")
+    if run.counters.executing:
+        raise NotPossible(
+            f"run {run.name}", "close it", f"executing {run.counters.executing} actions", "wait until they have ended"
+        )
+    transaction.draft.add("run_closed", {"reason": "closed", "by": by}, payloads=payloads)
+    refuse_waiting(transaction)

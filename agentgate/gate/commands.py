@@ -1,0 +1,113 @@
+"""What people do to an action from outside a loop: cancel it, or say what they found out about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agentgate.canonical import Json, canonical, snapshot
+from agentgate.core import recording
+from agentgate.core.draft import Payload
+from agentgate.core.records import ActionFile
+from agentgate.errors import NotFound, NotPossible
+from agentgate.gate.ledger import Ledger, Transaction
+from agentgate.gate.performing import kept, release
+from agentgate.gate.settings import Settings
+from agentgate.observation import Observation
+from agentgate.states import State, advance
+from agentgate.store import actions
+
+_WHY_NOT = {
+    State.EXECUTING: "wait until it ends, or until its lease is over",
+    State.UNKNOWN: "say what happened with: reconcile",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commander:
+    """Carry out commands on one ledger.
+
+    Args:
+        ledger: the record.
+        settings: times to live.
+        fingerprint_key: the tenant's key, by tenant.
+    """
+
+    ledger: Ledger
+    settings: Settings
+    fingerprint_key: Callable[[str], bytes | None]
+
+    def _run_of(self, tenant: str, action: str) -> str:
+        with self.ledger.database.read() as connection:
+            found = actions.read(connection, action)
+        if found is None or found.tenant != tenant:
+            raise NotFound("action", action)
+        return found.run
+
+    def cancel(self, tenant: str, action: str, *, by: str, note: str) -> None:
+        """Cancel an action that has not started, or whose failure is known.
+
+        Raises:
+            NotPossible: it runs, may have happened, or has ended.
+        """
+        texts = self._texts(note)
+
+        def cancelled(transaction: Transaction) -> None:
+            file = transaction.file(action)
+            if advance(file.action.state, "cancelled") is None:
+                why = _WHY_NOT.get(file.action.state, "it has ended; nothing is left to cancel")
+                raise NotPossible(f"action {action}", "cancel it", file.action.state, why)
+            transaction.draft.add("cancelled", {"by": by}, action=action, payloads=texts)
+
+        self.ledger.change(self._run_of(tenant, action), cancelled)
+
+    def reconcile(
+        self,
+        tenant: str,
+        action: str,
+        *,
+        applied: bool,
+        by: str,
+        evidence: object,
+        result: object,
+        worker_known_dead: bool,
+    ) -> None:
+        """Record what somebody found out about an action whose outcome is unknown.
+
+        Raises:
+            NotPossible: nothing about it is in doubt.
+            NotCanonical: the evidence or the result is no JSON value.
+        """
+        proof = self.ledger.payload("evidence", canonical(snapshot(evidence)))
+        seen = snapshot(result) if result is not None else None
+
+        def reconciled(transaction: Transaction) -> None:
+            file = transaction.file(action)
+            self._check_in_doubt(file)
+            recording.reconcile(
+                transaction.draft,
+                file,
+                applied=applied,
+                by=by,
+                worker_known_dead=worker_known_dead,
+                ready_us=self.settings.ready_us,
+                result=self._result(tenant, file, seen) if applied and file.action.state is State.UNKNOWN else None,
+                payloads=(proof,),
+            )
+            release(transaction, action, parallel=False)
+
+        self.ledger.change(self._run_of(tenant, action), reconciled)
+
+    def _check_in_doubt(self, file: ActionFile) -> None:
+        state = file.action.state
+        if state is State.EXECUTING and not file.action.unresolved:
+            remedy = "its worker may still live; when its lease is over, execute or `agentgate show` it once more"
+            raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)
+        if state is not State.UNKNOWN and not file.action.unresolved:
+            remedy = "nothing about it is in doubt"
+            raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)
+
+    def _result(self, tenant: str, file: ActionFile, seen: Json) -> recording.Kept:
+        observation = Observation(status="ok", value=seen, notes=("reconciled",))
+        return kept(self.ledger, self.fingerprint_key(tenant), file, observation)
+
+    def _texts(self, note: str) -> tuple[Payload, ...]:
+        return (self.ledger.payload("texts", canonical({"note": note})),) if note else ()

@@ -1,0 +1,255 @@
+"""Executing: look where an action stands, and do the one thing that its state allows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from agentgate.canonical import Json, parse
+from agentgate.core.claiming import check_row, expire, may_run_again, refuse
+from agentgate.core.draft import Payload
+from agentgate.core.proposing import Chance, Thought
+from agentgate.core.recording import take_over
+from agentgate.core.records import ActionFile, RunRecord
+from agentgate.errors import Damaged, NotFound, Unavailable
+from agentgate.gate.answers import Reader
+from agentgate.gate.claiming import Claim, Claimant, claim_again
+from agentgate.gate.ledger import Ledger, Transaction
+from agentgate.gate.performing import Performer
+from agentgate.gate.proposing import chance, view_of
+from agentgate.gate.settings import Settings
+from agentgate.gate.thinking import Mind
+from agentgate.lease import Holder
+from agentgate.outcome import Outcome
+from agentgate.policy.request import View
+from agentgate.process import is_gone
+from agentgate.states import RunState, State
+from agentgate.store import actions, events, runs
+from agentgate.tools.declared import undeclared
+from agentgate.tools.decorator import AnyTool
+
+# Each look moves the action at most one step; the longest road is: taken over, tried again, held.
+LOOKS = 8
+REPLAYED = frozenset({State.SUCCEEDED, State.FAILED, State.REFUSED, State.ABANDONED})
+RUNNABLE = frozenset({State.READY, State.UNKNOWN, State.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """An action as it was seen in one snapshot, with what a claim needs to ask the policy.
+
+    Args:
+        file: the action.
+        run: its run.
+        view: what a policy is shown of the run.
+        outcome: what the state says; None where it is READY.
+        payloads: what was proposed, by kind, checked against the record; empty where it cannot run.
+    """
+
+    file: ActionFile
+    run: RunRecord
+    view: View
+    outcome: Outcome | None
+    payloads: Mapping[str, Payload]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """Execute actions of one gate.
+
+    Args:
+        ledger: the record.
+        settings: times to live.
+        performer: runs what was claimed.
+        holder: names this gate in its leases.
+    """
+
+    ledger: Ledger
+    settings: Settings
+    performer: Performer
+    holder: Callable[[], Holder]
+
+    def execute(self, mind: Mind, tenant: str, action: str, *, retry: bool) -> Outcome:
+        """Bring an action as far as it may go now.
+
+        Args:
+            mind: what to ask the policy with.
+            tenant: an action of another tenant is not found.
+            action: its id.
+            retry: whether a known failure may be tried again.
+
+        Raises:
+            NotFound: no such action in this tenant.
+            Damaged: the action's row contradicts the record.
+        """
+        asked_us = self.ledger.clock.monotonic_us()
+        for looks in range(LOOKS):
+            look = self._look(tenant, action)
+            step = self._step(mind, look, asked_us=asked_us, retry=retry and looks == 0, first=looks == 0)
+            if isinstance(step, Claim):
+                return self.performer.perform(step)
+            if step is not None:
+                return step
+        raise Unavailable("moved", f"action {action} was changed by others {LOOKS} times; try again")
+
+    def settle_lease(self, tenant: str, action: str) -> None:
+        """Take over from a worker that is gone, so that a command meets the action as it is."""
+        look = self._look(tenant, action)
+        if look.file.action.state is State.EXECUTING:
+            self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us))
+
+    def _look(self, tenant: str, action: str) -> Look:
+        with self.ledger.database.read() as connection:
+            file = actions.file(connection, action)
+            if file is None or file.action.tenant != tenant:
+                raise NotFound("action", action)
+            run = runs.read(connection, file.action.run)
+            if run is None:
+                raise Damaged(f"action {action}", "its run is missing")
+            reader = Reader(connection=connection)
+            runnable = file.action.state in RUNNABLE
+            return Look(
+                file=file,
+                run=run,
+                view=view_of(connection, run),
+                outcome=reader.outcome(file),
+                payloads=reader.proposed(file.action, ledger=self.ledger.id) if runnable else {},
+            )
+
+    def _step(self, mind: Mind, look: Look, *, asked_us: int, retry: bool, first: bool) -> Claim | Outcome | None:
+        """Do what the state allows; None asks for another look."""
+        action = look.file.action
+        now_us = max(self.ledger.clock.now_us(), look.run.at_us)
+        match action.state:
+            case State.EXECUTING:
+                return self._watch(look, now_us)
+            case State.HELD if _answerable_until(look.file) <= now_us:
+                return self._change(look, _expire)
+            case State.READY:
+                return self._claim(mind, look, asked_us=asked_us)
+            case State.FAILED if retry:
+                return self._claim(mind, look, asked_us=asked_us)
+            case State.UNKNOWN if self._runs_again(mind, look, now_us):
+                return self._claim(mind, look, asked_us=asked_us)
+            case _ if first and action.state in REPLAYED:
+                return self._change(look, partial(_replay, outcome=look.outcome))
+        return look.outcome
+
+    def _change(
+        self, look: Look, work: Callable[[Transaction, ActionFile], Claim | Outcome | None]
+    ) -> Claim | Outcome | None:
+        """Change the action, if it still stands where it was seen."""
+
+        def changed(transaction: Transaction) -> Claim | Outcome | None:
+            file = transaction.file(look.file.action.id)
+            moved = file.action.last_n != look.file.action.last_n or transaction.draft.run.state is not look.run.state
+            return None if moved else work(transaction, file)
+
+        return self.ledger.change(look.file.action.run, changed)
+
+    def _watch(self, look: Look, now_us: int) -> Claim | Outcome | None:
+        """Leave a living worker alone; take over from one that is gone, or whose lease is over."""
+        attempt = look.file.current
+        if attempt is None:
+            raise Damaged(f"action {look.file.action.id}", "it is executing without an attempt")
+        holder = Holder.parse(attempt.holder)
+        gone = holder is not None and is_gone(holder)
+        if not gone and attempt.lease_until_us > now_us:
+            return look.outcome
+        code = "crashed" if gone else "lease_lost"
+        return self._change(look, partial(_take_over, code=code, by=str(self.holder())))
+
+    def _runs_again(self, mind: Mind, look: Look, now_us: int) -> bool:
+        tool = self._tool(mind, look)
+        return tool is not None and may_run_again(tool.spec, look.file.action, now_us)
+
+    def _tool(self, mind: Mind, look: Look) -> AnyTool | None:
+        """Return the tool of exactly the spec that was proposed."""
+        action = look.file.action
+        tool = mind.tools.lookup(action.namespace, action.tool)
+        return tool if tool is not None and tool.spec.digest == action.spec else None
+
+    def _claim(self, mind: Mind, look: Look, *, asked_us: int) -> Claim | Outcome | None:
+        """Ask the policy again, and claim if it still agrees (design §6)."""
+        tool, action = self._tool(mind, look), look.file.action
+        if tool is None or look.run.state is not RunState.OPEN:
+            reason = "spec_changed" if tool is None else f"run_{look.run.state.lower()}"
+            return self._change(look, partial(_refuse, reason=reason)) if action.state is State.READY else look.outcome
+        thought = _thought(look, tool)
+        judgement = mind.judge(thought, look.run, look.view, revision=action.revision)
+        claimant = Claimant(
+            holder=str(self.holder()),
+            lease_us=self.settings.lease_us,
+            tool=tool,
+            content=look.payloads["arguments"].content,
+            asked_us=asked_us,
+        )
+        work = partial(
+            _claimed,
+            claimant=claimant,
+            thought=replace(thought, judgement=judgement),
+            chance=chance(self.ledger, self.settings),
+        )
+        return self._change(look, work)
+
+
+def _claimed(
+    transaction: Transaction, file: ActionFile, *, claimant: Claimant, thought: Thought, chance: Chance
+) -> Claim | Outcome | None:
+    check_row(file.action, events.link(transaction.connection, file.action.run, file.action.state_n))
+    if file.action.state is State.FAILED:
+        until_us = transaction.draft.at_us + chance.ready_us
+        transaction.draft.add("retried", {"by": "caller", "until_us": until_us}, action=file.action.id)
+        file = transaction.draft.file(file.action.id)
+    return claim_again(transaction, file, claimant, thought, chance)
+
+
+def _answerable_until(file: ActionFile) -> int:
+    if file.question is None:
+        raise Damaged(f"action {file.action.id}", "it is held without a question")
+    return file.question.expires_at_us
+
+
+def _expire(transaction: Transaction, file: ActionFile) -> None:
+    expire(transaction.draft, file)
+
+
+def _refuse(transaction: Transaction, file: ActionFile, *, reason: str) -> None:
+    refuse(transaction.draft, file, reason)
+
+
+def _take_over(transaction: Transaction, file: ActionFile, *, code: str, by: str) -> None:
+    attempt = file.current
+    # The heartbeat may have been faster than our look: only what is still over is taken.
+    still_over = attempt is not None and (code == "crashed" or attempt.lease_until_us <= transaction.draft.at_us)
+    if attempt is not None and still_over:
+        take_over(transaction.draft, file, attempt, code=code, by=by)
+
+
+def _replay(transaction: Transaction, file: ActionFile, *, outcome: Outcome | None) -> Outcome | None:
+    transaction.draft.add("replayed", {"principal": file.action.principal}, action=file.action.id)
+    return outcome
+
+
+def _thought(look: Look, tool: AnyTool) -> Thought:
+    """Think of a recorded action as it was proposed."""
+    action = look.file.action
+    arguments, supplied = _read(look, "arguments"), look.payloads.get("supplied")
+    return Thought(
+        id=action.id,
+        namespace=action.namespace,
+        tool=action.tool,
+        spec=tool.spec,
+        principal=action.principal,
+        key=action.key,
+        arguments=arguments,
+        completed=True,
+        supplied=arguments if supplied is None else parse(supplied.content),
+        provenance=_read(look, "provenance"),
+        undeclared=undeclared(tool.spec.checked_input, arguments),
+        payloads=tuple(look.payloads.values()),
+    )
+
+
+def _read(look: Look, kind: str) -> Json:
+    payload = look.payloads.get(kind)
+    return None if payload is None else parse(payload.content)

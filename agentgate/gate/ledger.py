@@ -1,0 +1,145 @@
+"""A ledger as a gate uses it: one transaction per change of a run, retried, read back, and logged once committed."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from agentgate.chain import Head
+from agentgate.clock import Clock
+from agentgate.core.draft import Draft, Payload, Plan
+from agentgate.core.records import ActionFile
+from agentgate.errors import AgentgateError, NotFound, Unavailable
+from agentgate.event import decode
+from agentgate.store import actions, committing, events, runs
+from agentgate.store.engine import Database
+
+T = TypeVar("T")
+
+TRIES = 3
+SALT_BYTES = 32
+
+# Goes to the standard library's logger "agentgate", which is silent until the application says otherwise.
+_logger = logging.getLogger("agentgate")
+log = structlog.wrap_logger(
+    _logger,
+    processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+    wrapper_class=structlog.stdlib.BoundLogger,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """One open transaction on one run: its connection, and the draft of what it will write."""
+
+    connection: Connection
+    draft: Draft
+
+    def file(self, action: str) -> ActionFile:
+        """Read an action as it stands now, ready to be changed.
+
+        Raises:
+            NotFound: there is none of that id in this run.
+        """
+        found = actions.file(self.connection, action)
+        if found is None or found.action.run != self.draft.run.id:
+            raise NotFound("action", action)
+        self.draft.read(found)
+        return found
+
+
+class Ledger:
+    """The one way to change a run.
+
+    Args:
+        database: where it lies.
+        clock: the ledger clock, read inside the transaction.
+        id: the ledger's id.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock, id: str) -> None:
+        self.database = database
+        self.clock = clock
+        self.id = id
+
+    def salt(self) -> bytes:
+        """Draw a payload's salt."""
+        return self.clock.random(SALT_BYTES)
+
+    def payload(self, kind: str, content: bytes) -> Payload:
+        """Make a payload with a salt of its own."""
+        return Payload(kind=kind, salt=self.salt(), content=content)
+
+    def change(
+        self,
+        run: str,
+        work: Callable[[Transaction], T],
+        *,
+        documents: tuple[tuple[bytes, str, bytes], ...] = (),
+    ) -> T:
+        """Change a run in one transaction, all of it or nothing.
+
+        Args:
+            run: the run's id.
+            work: reads, decides and drafts; called again where another transaction was faster.
+            documents: stored unless they are there.
+
+        Raises:
+            NotFound: there is no such run.
+            Unavailable: the database could not be had; nothing of this was written.
+        """
+        for _ in range(TRIES):
+            try:
+                return self._once(run, work, documents)
+            except committing.Moved:
+                continue
+        raise Unavailable("moved", f"run {run} was changed by others {TRIES} times while this was decided; try again")
+
+    def _once(self, run: str, work: Callable[[Transaction], T], documents: tuple[tuple[bytes, str, bytes], ...]) -> T:
+        done: tuple[T, Plan | None] | None = None
+        try:
+            with self.database.write() as connection:
+                transaction = self._begin(connection, run)
+                first_n = transaction.draft.next_n
+                result = work(transaction)
+                plan = transaction.draft.plan(documents=documents) if transaction.draft.next_n > first_n else None
+                if plan is not None:
+                    committing.write(connection, plan)
+                done = result, plan
+        except Unavailable as error:
+            if error.reason != "commit" or done is None or done[1] is None or not self.landed(done[1]):
+                raise
+        assert done is not None  # the block ended well, or its commit was found in the database
+        result, plan = done
+        if plan is not None:
+            report(plan)
+        return result
+
+    def _begin(self, connection: Connection, run: str) -> Transaction:
+        at_us = self.clock.now_us()  # after BEGIN IMMEDIATE: the order of times is the order of commits
+        record = runs.read(connection, run)
+        if record is None:
+            raise NotFound("run", run)
+        head = Head(run=run, n=record.n + 1, hash=record.head)
+        return Transaction(connection=connection, draft=Draft(head, record, at_us=at_us))
+
+    def landed(self, plan: Plan) -> bool:
+        """Tell, after an error at COMMIT, whether the transaction is in the database all the same."""
+        try:
+            with self.database.read() as connection:
+                found = events.link(connection, plan.after.id, plan.links[0].n)
+        except AgentgateError:
+            return False
+        return found is not None and found.hash == plan.links[0].hash
+
+
+def report(plan: Plan) -> None:
+    """Log what was committed: words, ids and digests, never an argument."""
+    if not _logger.isEnabledFor(logging.INFO):
+        return
+    for link in plan.links:
+        event = decode(link.encoded)
+        log.info("committed", type=event.type, run=event.run, n=event.n, action=event.action, hash=link.hash.hex())

@@ -1,0 +1,118 @@
+"""Opening a ledger for work: the right schema, the tools' specs on record, and runs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from agentgate.canonical import Json, canonical, parse
+from agentgate.chain import start
+from agentgate.clock import Clock, new_id
+from agentgate.core.draft import Draft, Payload
+from agentgate.core.records import RunRecord
+from agentgate.errors import RunConflict
+from agentgate.gate.ledger import Ledger, Transaction, report
+from agentgate.limits import Limits
+from agentgate.store import committing, events, runs
+from agentgate.store.engine import Database
+from agentgate.store.version import check_version
+from agentgate.tools.decorator import AnyTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run, as its loop holds it; `Gate.run` attaches to it from any process.
+
+    Args:
+        id: the run's id, made by the gate.
+        name: the caller's name for it, unique in the tenant.
+        tenant: whose it is.
+        principal: on whose behalf its actions are proposed, unless they say otherwise.
+    """
+
+    id: str
+    name: str
+    tenant: str
+    principal: str
+
+
+def open_ledger(url: str, clock: Clock) -> Ledger:
+    """Open a ledger that was migrated.
+
+    Raises:
+        WrongSchema: its tables are missing, older or newer than this code's.
+        UnsafeStore: it does not exist, or lies where a ledger must not.
+    """
+    database = Database(url)
+    database.open()
+    with database.read() as connection:
+        check_version(connection, database.url)
+        id_ = runs.ledger_id(connection)
+    return Ledger(database, clock=clock, id=id_)
+
+
+def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
+    """Put the specs that the ledger does not know yet on its record, in one transaction."""
+    known = {tool.spec.digest: tool.spec for tool in tools}
+    with ledger.database.read() as connection:
+        new = {digest: spec for digest, spec in known.items() if events.document(connection, digest) is None}
+    if not new:
+        return
+
+    def registered(transaction: Transaction) -> None:
+        for digest, spec in new.items():
+            if events.document(transaction.connection, digest) is None:  # another gate may have been faster
+                body = {"namespace": spec.namespace, "tool": spec.name, "spec": digest.hex()}
+                transaction.draft.add("spec_registered", {**body})
+
+    documents = tuple((digest, "spec", spec.document()) for digest, spec in new.items())
+    ledger.change(ledger.id, registered, documents=documents)
+
+
+def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: str | None, limits: Limits | None) -> Run:
+    """Open a run, or attach to the one of this tenant and name.
+
+    Raises:
+        RunConflict: it has another principal, goal or limits.
+    """
+    with ledger.database.read() as connection:
+        found = runs.find(connection, tenant=tenant, name=name)
+        if found is not None:
+            _same(connection, found, principal=principal, goal=goal, limits=limits)
+            return _handle(found)
+    with ledger.database.write() as connection:
+        found = runs.find(connection, tenant=tenant, name=name)
+        if found is not None:
+            _same(connection, found, principal=principal, goal=goal, limits=limits)
+            return _handle(found)
+        if not runs.has_tenant(connection, tenant):
+            runs.create_tenant(connection, tenant=tenant, fingerprint_key=ledger.clock.random(32))
+        draft = Draft(start(ledger.id, new_id(ledger.clock)), None, at_us=ledger.clock.now_us())
+        bounds = (limits or Limits()).to_json()
+        body: dict[str, Json] = {"tenant": tenant, "name": name, "principal": principal, "limits": bounds}
+        draft.add("run_opened", body, payloads=_goal(ledger, goal))
+        plan = draft.plan()
+        committing.write(connection, plan)
+    report(plan)
+    return _handle(plan.after)
+
+
+def _goal(ledger: Ledger, goal: str | None) -> tuple[Payload, ...]:
+    return () if goal is None else (ledger.payload("texts", canonical({"goal": goal})),)
+
+
+def _handle(run: RunRecord) -> Run:
+    return Run(id=run.id, name=run.name, tenant=run.tenant, principal=run.principal)
+
+
+def _same(connection: Connection, run: RunRecord, *, principal: str, goal: str | None, limits: Limits | None) -> None:
+    """Compare with what the run was opened with; a goal or limits that are not given are not compared."""
+    if run.principal != principal:
+        raise RunConflict(run.name, "principal")
+    if limits is not None and dict(run.limits) != limits.to_json():
+        raise RunConflict(run.name, "limits")
+    if goal is not None:
+        stored = events.payload(connection, run.id, 0, "texts")
+        texts = {} if stored is None else parse(stored.content)
+        if type(texts) is not dict or texts.get("goal") != goal:
+            raise RunConflict(run.name, "goal")

@@ -1,0 +1,55 @@
+"""What a gate is told once, when it is opened."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agentgate.canonical import DEFAULT_BOUNDS, Bounds
+from agentgate.clock import to_us
+from agentgate.errors import Misuse
+
+SHORTEST_LEASE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Times to live and bounds of a gate.
+
+    Args:
+        lease: how long an attempt is held without a sign of life; at least five seconds.
+        question: how long people can answer.
+        grant: how long an answer stands before it is used.
+        ready: how long an allowed action may wait to be executed.
+        policy_within: how long a policy may think.
+        fact_within: how long each fact may take to fetch.
+        bounds: size, depth and nodes of arguments.
+    """
+
+    lease: timedelta = timedelta(seconds=60)
+    question: timedelta = timedelta(hours=24)
+    grant: timedelta = timedelta(minutes=15)
+    ready: timedelta = timedelta(hours=1)
+    policy_within: timedelta = timedelta(seconds=5)
+    fact_within: timedelta = timedelta(seconds=5)
+    bounds: Bounds = DEFAULT_BOUNDS
+
+    def __post_init__(self) -> None:
+        if self.lease < SHORTEST_LEASE:
+            raise Misuse(f"lease: {self.lease} is too short to be renewed in time; give at least {SHORTEST_LEASE}")
+        for name in ("question", "grant", "ready", "policy_within", "fact_within"):
+            if getattr(self, name) <= timedelta(0):
+                raise Misuse(f"{name}: give a positive timedelta")
+
+    @property
+    def lease_us(self) -> int:
+        """The lease in microseconds."""
+        return to_us(self.lease)
+
+    @property
+    def question_us(self) -> int:
+        """The time to answer in microseconds."""
+        return to_us(self.question)
+
+    @property
+    def ready_us(self) -> int:
+        """The time to execute in microseconds."""
+        return to_us(self.ready)

@@ -1,0 +1,241 @@
+"""Thinking a call through before any transaction: parse, complete, check, and ask the policy.
+
+The caller's code (policy, fact providers) runs here and in the effect, nowhere else, and never while a
+transaction is open.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agentgate.action import Key
+from agentgate.canonical import Json, canonical, parse, pointer, snapshot
+from agentgate.clock import new_id
+from agentgate.core.draft import Payload
+from agentgate.core.judging import Judgement
+from agentgate.core.proposing import Thought, invalid
+from agentgate.core.records import RunRecord
+from agentgate.digests import fingerprint
+from agentgate.errors import NotCanonical
+from agentgate.gate.ledger import Ledger
+from agentgate.gate.settings import Settings
+from agentgate.observation import Error
+from agentgate.policy.evaluation import Policy, evaluate
+from agentgate.policy.facts import FactProvider, gather
+from agentgate.policy.request import PolicyRequest, View
+from agentgate.tools.declared import undeclared
+from agentgate.tools.defaults import complete
+from agentgate.tools.registry import ToolSet
+from agentgate.tools.resource import expand, parse_template
+from agentgate.tools.spec import ToolSpec
+from agentgate.tools.validation import check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a caller asked for, as given.
+
+    Args:
+        namespace: the tool's server.
+        tool: its name.
+        arguments: a value, or JSON as text or bytes.
+        principal: on whose behalf.
+        key: the caller's key; None for a call that is its own intent.
+        provenance: where the call came from, as the caller tells it.
+    """
+
+    namespace: str
+    tool: str
+    arguments: object
+    principal: str
+    key: Key | None
+    provenance: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mind:
+    """What a gate thinks with.
+
+    Args:
+        ledger: for ids, salts and time.
+        settings: bounds and time-outs.
+        tools: what it knows.
+        policy: who may say no.
+        providers: who tells the policy its facts.
+    """
+
+    ledger: Ledger
+    settings: Settings
+    tools: ToolSet
+    policy: Policy
+    providers: Mapping[str, FactProvider]
+
+    def think(self, call: Call, fingerprint_key: bytes | None) -> Thought:
+        """Parse, complete and check a call; never raises for what is in it."""
+        thought = self._named(call)
+        try:
+            supplied = self._read(call.arguments)
+            provenance = None if call.provenance is None else snapshot(call.provenance, bounds=self.settings.bounds)
+        except NotCanonical as error:
+            return self._refused(thought, call, _uncanonical(error))
+        spec = thought.spec
+        if spec is None:
+            return self._refused(thought, call, self._unknown(call))
+        try:
+            completed = complete(spec.checked_input, supplied)
+            content = canonical(completed)
+            # From here on everything reads what the canonical bytes say, which defaults may have grown.
+            completed = parse(content, bounds=self.settings.bounds)
+        except NotCanonical as error:
+            return self._refused(thought, call, _uncanonical(error))
+        extra = undeclared(spec.checked_input, completed)
+        thought = replace(
+            thought,
+            arguments=completed,
+            completed=True,
+            supplied=supplied,
+            undeclared=extra,
+            provenance=provenance,
+            payloads=self._payloads(call, supplied, content, provenance),
+        )
+        error_ = _invalid(spec, completed, extra)
+        if error_ is not None:
+            return replace(invalid(thought), refusal=("invalid_arguments", error_))
+        return self._fingerprinted(thought, fingerprint_key)
+
+    def _named(self, call: Call) -> Thought:
+        known = self.tools.lookup(call.namespace, call.tool)
+        id_ = new_id(self.ledger.clock)
+        return Thought(
+            id=id_,
+            namespace=call.namespace,
+            tool=call.tool,
+            spec=None if known is None else known.spec,
+            principal=call.principal,
+            key=call.key or Key(source="own", text=id_),
+        )
+
+    def _read(self, arguments: object) -> Json:
+        if type(arguments) is str or type(arguments) is bytes:
+            return parse(arguments, bounds=self.settings.bounds)
+        return snapshot(arguments, bounds=self.settings.bounds)
+
+    def _refused(self, thought: Thought, call: Call, error: Error) -> Thought:
+        """Refuse the input itself; raw bytes that reached a spec are kept, others only measured."""
+        reason = "unknown_tool" if error.code == "unknown_tool" else "invalid_arguments"
+        raw = _raw(call.arguments)
+        payloads: tuple[Payload, ...] = ()
+        if raw is not None and thought.spec is not None and len(raw) <= self.settings.bounds.max_bytes:
+            payloads = (self.ledger.payload("raw", raw),)
+        measured = len(raw) if raw is not None and not payloads else None
+        return replace(invalid(thought), refusal=(reason, error), payloads=payloads, raw_bytes=measured)
+
+    def _unknown(self, call: Call) -> Error:
+        near = list(self.tools.near(call.namespace, call.tool))
+        return Error(
+            code="unknown_tool",
+            message="there is no tool of this name",
+            details={"near": [*near]} if near else None,
+            suggested_action="use one of the registered tools, by its exact name",
+        )
+
+    def _payloads(self, call: Call, supplied: Json, content: bytes, provenance: Json) -> tuple[Payload, ...]:
+        """Keep what was sent, each form of it only where it differs from the next (formats, Payloads)."""
+        sent, raw = canonical(supplied), _raw(call.arguments)
+        kept = [self.ledger.payload("arguments", content)]
+        if sent != content:
+            kept.append(self.ledger.payload("supplied", sent))
+        if raw is not None and raw != sent:
+            kept.append(self.ledger.payload("raw", raw))
+        if call.provenance is not None:
+            kept.append(self.ledger.payload("provenance", canonical(provenance)))
+        return tuple(kept)
+
+    def _fingerprinted(self, thought: Thought, key: bytes | None) -> Thought:
+        spec = thought.spec
+        if key is None or spec is None:
+            return thought
+        resource = None
+        if spec.resource is not None:
+            template = parse_template(spec.resource, tool=spec.name)
+            resource = fingerprint(key, "resource", expand(template, thought.arguments).encode())
+        return replace(thought, request=request_fingerprint(key, thought), resource=resource)
+
+    def judge(self, thought: Thought, run: RunRecord, view: View, *, revision: int) -> Judgement:
+        """Ask the policy, with the facts it declares; whatever goes wrong denies."""
+        assert thought.spec is not None  # only what passed every check is asked about
+        clock = self.ledger.clock
+        request = PolicyRequest(
+            run=run.id,
+            run_name=run.name,
+            action=thought.id,
+            tenant=run.tenant,
+            principal=thought.principal,
+            namespace=thought.namespace,
+            tool=thought.tool,
+            spec=thought.spec,
+            arguments=thought.arguments,
+            provenance=thought.provenance,
+            key=thought.key,
+            revision=revision,
+            view=view,
+            facts={},
+            at_us=clock.now_us(),
+        )
+        names = self.policy.facts
+        gathered = gather(names, self.providers, request, within=self.settings.fact_within, clock=clock)
+        decision = gathered.refusal or evaluate(
+            self.policy, replace(request, facts=gathered.values), within=self.settings.policy_within, clock=clock
+        )
+        texts = decision.texts()
+        return Judgement(
+            decision=decision,
+            identity=self.policy.identity,
+            view=view,
+            asked_at_us=request.at_us,
+            facts=self.ledger.payload("facts", canonical(dict(gathered.values))) if names else None,
+            texts=self.ledger.payload("texts", canonical({**texts})) if texts else None,
+        )
+
+
+def request_fingerprint(key: bytes, thought: Thought) -> bytes:
+    """Recognise the same request of a tenant, whatever its key."""
+    asked = {"namespace": thought.namespace, "tool": thought.tool, "arguments": thought.arguments}
+    return fingerprint(key, "request", canonical(asked))
+
+
+def _raw(arguments: object) -> bytes | None:
+    """Return the bytes received, text as UTF-8; a lone surrogate is kept as what it is."""
+    if type(arguments) is bytes:
+        return arguments
+    return arguments.encode("utf-8", "surrogatepass") if type(arguments) is str else None
+
+
+def _uncanonical(error: NotCanonical) -> Error:
+    return Error(
+        code="invalid_arguments",
+        message=f"not a JSON value that can be bound: {error.reason} at {error.path or '/'}",
+        details=[{"path": error.path, "keyword": error.reason, "expected": error.remedy}],
+        suggested_action=error.remedy,
+    )
+
+
+def _invalid(spec: ToolSpec, arguments: Json, extra: tuple[str, ...]) -> Error | None:
+    found: list[dict[str, Json]] = [
+        {"path": one.path, "keyword": one.keyword, "expected": one.expected}
+        for one in check(spec.checked_input, arguments)
+    ]
+    if spec.undeclared == "deny":
+        found += [
+            {"path": pointer(name), "keyword": "undeclared", "expected": "only arguments that the tool declares"}
+            for name in extra
+        ]
+    if not found:
+        return None
+    first = found[0]
+    return Error(
+        code="invalid_arguments",
+        message=f"{first['path'] or '/'}: expected {first['expected']}"
+        + (f" (and {len(found) - 1} more)" if len(found) > 1 else ""),
+        details=[*found],
+        suggested_action="correct these arguments and call again",
+    )

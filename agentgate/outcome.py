@@ -1,0 +1,162 @@
+"""What a gate answers: one of six outcomes, closed, to be matched. What the rules say is one of these, never an error.
+
+Every outcome names its action, the action's digest and a stable ``reason`` code; digests are 64 hex digits.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from agentgate.approval import Requirement
+from agentgate.observation import Error, Observation
+
+Source = Literal["executed", "replayed", "reconciled"]
+Confirmation = Literal["yes", "no", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A question to people, as a gate hands it out.
+
+    Args:
+        id: the approval's id.
+        digest: what a vote must name: the digest over exactly what is shown.
+        requirement: who must agree.
+        shown: the text made from the action's canonical bytes.
+        expires_at: until when it can be answered.
+    """
+
+    id: str
+    digest: str
+    requirement: Requirement
+    shown: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """It happened.
+
+    Args:
+        observation: what came of it.
+        source: ``executed`` now, ``replayed`` from the record, or ``reconciled`` by somebody who looked.
+        confirmed: what the tool's own check after the write said.
+    """
+
+    action: str
+    digest: str
+    reason: str = "succeeded"
+    observation: Observation
+    source: Source
+    confirmed: Confirmation = "unchecked"
+
+    __match_args__ = ("observation",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """It is known not to have happened; ``retryable`` tells whether ``execute(retry=True)`` can help."""
+
+    action: str
+    digest: str
+    reason: str
+    error: Error
+    retryable: bool
+
+    __match_args__ = ("error",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A person must decide; come back with the same key, in any process."""
+
+    action: str
+    digest: str
+    reason: str = "approval_required"
+    approval: Approval
+
+    __match_args__ = ("approval",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """It will not run, or, where ``retryable``, not now: the action then stays as it was.
+
+    Args:
+        error: the reason in words that a model can act on.
+        retryable: it waits for something to pass: a pause, a lock, a limit that frees up.
+        blocking: id of the action it waits for, where there is one.
+    """
+
+    action: str
+    digest: str
+    reason: str
+    error: Error
+    retryable: bool = False
+    blocking: str | None = None
+
+    __match_args__ = ("reason",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """Somebody else holds the lease."""
+
+    action: str
+    digest: str
+    reason: str = "executing"
+    until: datetime
+
+    __match_args__ = ("until",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """It may have happened; it will not be run again blindly.
+
+    Args:
+        question: the operator's question that hangs on it, where one was asked.
+        error: what is known, in words that a model can act on.
+        abandoned: whether a named person gave up knowing.
+    """
+
+    action: str
+    digest: str
+    reason: str
+    question: Approval | None = None
+    error: Error
+    abandoned: bool = False
+
+    __match_args__ = ("question",)
+
+
+Outcome: TypeAlias = Done | Failed | Held | Refused | Running | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """An action as it stands once it was proposed; hand it, or its ``action`` id, to `execute`.
+
+    Args:
+        action: the action's id.
+        run: its run's id.
+        tenant: the run's tenant.
+        digest: the action digest: ledger, run, tenant, principal, tool, spec, arguments, key and revision.
+        key: the key's text; the action's own id where none was given.
+        revision: of that key, from 1.
+        state: where it stands: READY may be executed.
+        repeated: whether the same intent had been proposed before.
+        outcome: what executing it would say now; None where it is READY.
+    """
+
+    action: str
+    run: str
+    tenant: str
+    digest: str
+    key: str
+    revision: int
+    state: str
+    repeated: bool
+    outcome: Outcome | None
+
+    __match_args__ = ("state",)

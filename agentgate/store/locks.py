@@ -1,0 +1,61 @@
+"""Rows that stand in an action's way: switches that pause, and locks on resources."""
+
+from sqlalchemy import and_, bindparam, delete, or_, select
+from sqlalchemy.engine import Connection
+
+from agentgate.states import State
+from agentgate.store.schema import actions, locks, switches
+from agentgate.store.statements import Statement, insert_all
+
+_PAUSED = Statement(
+    select(switches.c.kind)
+    .where(
+        switches.c.paused == 1,
+        or_(
+            switches.c.kind == "all",
+            and_(switches.c.kind == "tenant", switches.c.tenant == bindparam("tenant")),
+            and_(
+                switches.c.kind == "tool",
+                switches.c.tenant.in_(["", bindparam("tenant")]),
+                switches.c.namespace == bindparam("namespace"),
+                switches.c.tool == bindparam("tool"),
+            ),
+        ),
+    )
+    .limit(1)
+)
+_LOCK = Statement(
+    select(locks.c.action, actions.c.state)
+    .join(actions, actions.c.id == locks.c.action)
+    .where(locks.c.tenant == bindparam("tenant"), locks.c.resource == bindparam("resource"))
+)
+_RELEASE = Statement(
+    delete(locks).where(
+        locks.c.tenant == bindparam("tenant"),
+        locks.c.resource == bindparam("resource"),
+        locks.c.action == bindparam("action"),
+    )
+)
+
+
+def paused(connection: Connection, *, tenant: str, namespace: str, tool: str) -> bool:
+    """Tell whether a switch stops this tool for this tenant now."""
+    return _PAUSED.row(connection, tenant=tenant, namespace=namespace, tool=tool) is not None
+
+
+def holder(connection: Connection, *, tenant: str, resource: bytes) -> tuple[str, bool] | None:
+    """Read which action holds a resource, and whether its outcome is unknown."""
+    row = _LOCK.row(connection, tenant=tenant, resource=resource)
+    return None if row is None else (row[0], row[1] != State.EXECUTING)
+
+
+def take(connection: Connection, *, tenant: str, resource: bytes, run: str, action: str, fence: int) -> None:
+    """Lock a resource for an attempt; a lock of an earlier attempt of the same action passes on."""
+    release(connection, tenant=tenant, resource=resource, action=action)
+    row = {"tenant": tenant, "resource": resource, "run": run, "action": action, "fence": fence}
+    insert_all(connection, locks, [row])
+
+
+def release(connection: Connection, *, tenant: str, resource: bytes, action: str) -> None:
+    """Give a resource back, where this action holds it."""
+    _RELEASE.write(connection, {"tenant": tenant, "resource": resource, "action": action})
