@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Optional, TypeAlias
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentgate.canonical import Json, snapshot
 from agentgate.observation import NoEffect
@@ -142,3 +144,47 @@ def test_what_cannot_be_built_is_a_clean_refusal_without_the_value(hint: object,
 )
 def test_a_text_of_another_form_never_gets_past_the_schema(hint: object, value: Json) -> None:
     assert check(admit(schema(hint), tool="t"), value)
+
+
+Pair: TypeAlias = tuple[Any, st.SearchStrategy[Any]]
+
+# Hints, each with values of its own; further ones are made of them.
+PAIRS: list[Pair] = [
+    (str, st.text(st.characters(exclude_categories=["Cs"]), max_size=5)),
+    (int, st.integers(-(2**53) + 1, 2**53 - 1)),
+    (float, st.floats(-1e9, 1e9)),
+    (bool, st.booleans()),
+    (date, st.dates()),
+    (datetime, st.datetimes(NOON.replace(year=1000, tzinfo=None), timezones=st.just(UTC))),
+    (UUID, st.uuids()),
+    (Decimal, st.decimals(allow_nan=False, allow_infinity=False, places=3)),
+    (bytes, st.binary(max_size=5)),
+    (Colour, st.sampled_from(Colour)),
+]
+
+
+def _wrapped(inner: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
+    return st.one_of(inner.map(_listed), inner.map(_tupled), inner.map(_keyed), inner.map(_optional))
+
+
+def _listed(pair: Pair) -> Pair:
+    return list.__class_getitem__(pair[0]), st.lists(pair[1], max_size=3)
+
+
+def _tupled(pair: Pair) -> Pair:
+    return tuple.__class_getitem__((pair[0], ...)), st.lists(pair[1], max_size=3).map(tuple)
+
+
+def _keyed(pair: Pair) -> Pair:
+    return dict.__class_getitem__((str, pair[0])), st.dictionaries(st.text("a/~é", max_size=2), pair[1], max_size=3)
+
+
+def _optional(pair: Pair) -> Pair:
+    return Optional.__getitem__(pair[0]), st.none() | pair[1]
+
+
+@given(st.recursive(st.sampled_from(PAIRS), _wrapped, max_leaves=4), st.data())
+def test_building_inverts_encoding(pair: Pair, data: st.DataObject) -> None:
+    hint, values = pair
+    value = data.draw(values)
+    assert built(hint, snapshot(value)) == value

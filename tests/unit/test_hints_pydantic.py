@@ -82,6 +82,24 @@ def test_what_a_model_refuses_is_a_clean_refusal_with_the_place_and_without_the_
     assert caught.value.__cause__ is None
 
 
+class Raising(BaseModel):
+    a: int
+
+    @field_validator("a")
+    @classmethod
+    def broken(cls, a: int) -> int:
+        raise RuntimeError(f"secret {a}")
+
+
+def test_a_validator_that_breaks_is_a_clean_refusal_too() -> None:
+    def function(model: Raising) -> None: ...
+
+    with pytest.raises(NoEffect) as caught:
+        tool(function).bind({"model": {"a": 7}}, None)
+    assert caught.value.details == {"path": "/model", "expected": "what the model accepts"}
+    assert "secret" not in str(caught.value)
+
+
 def test_two_models_of_one_name_are_refused() -> None:
     def outer(version: int) -> Any:
         inner: Any = pydantic.create_model("Inner", **{f"field{version}": (str, ...)})

@@ -22,6 +22,8 @@ SCHEMA: dict[str, Any] = {
         "named": {"$ref": "#/$defs/name"},
         "lost": {"$ref": "#/$defs/nowhere"},
         "round": {"$ref": "#/properties/round"},
+        "listed": {"$ref": "#/required/0"},
+        "anchored": {"$ref": "#name"},
         "far": {"$ref": "https://example.org/schema"},
         "beside": {"type": "string", "$ref": "#/$defs/anything"},
         "amount": {"type": "number"},
@@ -30,6 +32,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": [
         *("account", "number", "either", "maybe", "word", "flag", "fixed", "named", "lost", "round", "far", "beside"),
+        *("listed", "anchored"),
         *("amount", "open", "undeclared"),
     ],
     "$defs": {"name": {"type": "string"}, "anything": {}},
@@ -60,7 +63,9 @@ def test_texts_and_whole_numbers_name_a_resource(name: str) -> None:
     check_template(parse_template(f"x:{{{name}}}", tool="t"), SCHEMA, tool="t")
 
 
-@pytest.mark.parametrize("name", ["maybe", "flag", "lost", "round", "far", "beside", "amount", "open", "undeclared"])
+@pytest.mark.parametrize(
+    "name", ["maybe", "flag", "lost", "round", "listed", "anchored", "far", "beside", "amount", "open", "undeclared"]
+)
 def test_an_argument_that_may_be_something_else_names_no_resource(name: str) -> None:
     assert refused(f"x:{{{name}}}").path == f"/input_schema/properties/{name}"
 

@@ -267,6 +267,8 @@ def test_a_repr_names_the_spec_and_shows_nothing_long() -> None:
         ("/sensitive", {"sensitive": ["/a~2"]}),
         ("/sensitive", {"sensitive": ["/acount"]}),
         ("/sensitive", {"sensitive": "/account"}),
+        ("/sensitive", {"sensitive": ["/" + "x" * 1_024]}),
+        ("/sensitive", {"sensitive": ["/account/\ud800"]}),
         ("/undeclared", {"undeclared": "maybe"}),
         ("/errors", {"errors": "none"}),
         ("/retry", {"retry": 3}),
@@ -305,7 +307,7 @@ def test_defaults_that_their_own_schema_refuses_are_told() -> None:
     assert made().refused_defaults() == ()
 
 
-@pytest.mark.parametrize("window", [{}, {"hours": 0}, {"hours": -1}, {"days": 4000}])
+@pytest.mark.parametrize("window", [{}, {"window": 5}, {"hours": 0}, {"hours": -1}, {"days": 4000}])
 def test_a_keyed_window_is_positive_and_bounded(window: dict[str, Any]) -> None:
     with pytest.raises(SpecRefused) as caught:
         Keyed(**window)

@@ -89,3 +89,20 @@ def test_reading_inverts_writing(changes: dict[str, Any]) -> None:
     back = from_document(spec.document())
     assert back.document() == spec.document()
     assert all(getattr(back, name) == getattr(spec, name) for name in changes)
+
+
+@given(
+    st.sampled_from(sorted(json.loads(made(**FULL).document()))),
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-9, 9) | st.just(2**53 - 1) | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=4,
+    ),
+)
+def test_a_document_with_any_field_changed_is_refused_or_another_spec(field: str, value: Any) -> None:
+    content = edited(**{field: value})
+    try:
+        back = from_document(content)
+    except SpecRefused:
+        return
+    assert back.document() == content
