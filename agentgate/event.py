@@ -24,6 +24,7 @@ _ENVELOPE: Shape = {
     "action?": identifier,
     "body": record({}),
 }
+_DECIDED = frozenset(kind for kind, shape in BODIES.items() if {"decision", "decision?"} & set(shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def offence(document: Json) -> str | None:
     if ("action" in document) != (document["type"] in ACTION_TYPES):
         return "/action"
     assert type(body) is dict  # its shape was checked above
-    return _half_decided(body)
+    return _half_decided(body) if document["type"] in _DECIDED else None
 
 
 def _half_decided(body: Mapping[str, Json]) -> str | None:

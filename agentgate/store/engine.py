@@ -3,6 +3,7 @@
 `Database.write` is one writing transaction (SQLite: behind the front lock, BEGIN IMMEDIATE); `Database.read` is
 one consistent snapshot. Nothing else begins or commits. Any database error ends the transaction and the
 connection: after a full disk or an I/O error SQLite has rolled back and would commit statement by statement.
+Forks are `agentgate.store.forking`'s: no connection is carried into a child.
 """
 
 import os
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -19,8 +21,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from agentgate.clock import SystemClock
-from agentgate.errors import Damaged, Unavailable, UnsafeStore
-from agentgate.store import files, sqlite
+from agentgate.errors import AgentgateError, Damaged, Unavailable, UnsafeStore
+from agentgate.store import files, forking, sqlite
 from agentgate.store.front import FrontLock
 
 PATIENCE_US = 30_000_000
@@ -49,16 +51,16 @@ class Database:
         lock = None if self.path is None else self.path.with_name(self.path.name + ".lock")
         self._front = FrontLock(lock, clock=self._clock, patience_us=patience_us)
         self._engine = self._make_engine()
-        self._pid = os.getpid()
+        forking.register(self)
 
     def _make_engine(self) -> Engine:
         pool: dict[str, Any] = (
             {"poolclass": StaticPool} if self.path is None else {"poolclass": QueuePool, "max_overflow": -1}
         )
         engine = create_engine(
-            URL.create("sqlite", database=None if self.path is None else str(self.path)),
+            URL.create("sqlite"),
             module=self._module,
-            connect_args={"check_same_thread": False},
+            creator=self._open_file,
             # Transactions are begun and committed here by hand, and only here.
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
@@ -67,9 +69,19 @@ class Database:
         event.listen(engine, "connect", self._on_connect)
         return engine
 
+    def _open_file(self) -> sqlite3.Connection:
+        """Open the file, which must be there: SQLite would make a new one that everybody can read."""
+        name = ":memory:" if self.path is None else f"file:{quote(os.fsencode(self.path))}?mode=rw"
+        connection: sqlite3.Connection = self._module.connect(name, uri=True, check_same_thread=False)
+        return connection
+
     def _on_connect(self, connection: sqlite3.Connection, _record: object) -> None:
-        sqlite.configure(connection, self.journal, memory=self.path is None)
-        sqlite.check_schema(connection, self.url)
+        try:
+            sqlite.configure(connection, self.journal, memory=self.path is None)
+            sqlite.check_schema(connection, self.url)
+        except BaseException:
+            connection.close()
+            raise
 
     def create(self) -> bool:
         """Create the database file, private to its owner; return whether it was new."""
@@ -92,6 +104,11 @@ class Database:
         """Close every connection of this process."""
         self._engine.dispose()
 
+    def close_idle(self) -> None:
+        """Close the connections that no transaction has; a ledger in memory is its connection, and is kept."""
+        if self.path is not None:
+            self._engine.dispose()
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Hold one writing transaction; it commits when the block ends well, and is undone when it raises.
@@ -99,6 +116,7 @@ class Database:
         Raises:
             Unavailable: the lock or the database could not be had; nothing of the block is in the database,
                 unless ``reason`` is ``commit``: then it may be, and must be read back.
+            Damaged: the file was removed or replaced, or the database contradicts itself.
         """
         with self._front.exclusive(), self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
@@ -115,33 +133,62 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
-        connection = self._connect()
-        raw: Any = connection.connection.dbapi_connection
-        committing = False
-        try:
-            self._same_file()
-            raw.execute(begin)
-            yield connection
-            committing = True
-            self._commit(raw)
-        except (SQLAlchemyError, self._module.Error) as error:
-            self._drop(connection, raw)
-            raise Unavailable("commit" if committing else "database", _reason(error)) from error
-        except BaseException:
-            if raw.in_transaction:
-                raw.rollback()
-            raise
-        finally:
-            connection.close()
+        with forking.inside():
+            connection = self._connect()
+            raw: Any = connection.connection.dbapi_connection
+            pid, committing = os.getpid(), False
+            try:
+                self._same_file()
+                raw.execute(begin)
+                yield connection
+                forking.check_same(pid)
+                committing = True
+                self._commit(raw)
+            except BaseException as error:
+                if os.getpid() != pid:
+                    forking.carry(connection)
+                    raise
+                told = self._undo(connection, raw, error, committing=committing)
+                if told is None:
+                    raise
+                raise told from error
+            finally:
+                if os.getpid() == pid:
+                    connection.close()
 
     def _connect(self) -> Connection:
-        if self._pid != os.getpid():  # a forked child must not use, or close, its parent's connections
-            self._engine.dispose(close=False)
-            self._pid = os.getpid()
         try:
             return self._engine.connect()
         except (SQLAlchemyError, self._module.Error) as error:
-            raise Unavailable("connect", _reason(error)) from error
+            self._same_file()  # a file that is gone is no reason to try again
+            raise self._failed(error, "connect") from error
+
+    def _undo(
+        self, connection: Connection, raw: Any, error: BaseException, *, committing: bool
+    ) -> AgentgateError | None:
+        """Undo the transaction; return what to raise instead of ``error``, None where it goes on as it is."""
+        if isinstance(error, (SQLAlchemyError, self._module.Error)):
+            self._drop(connection, raw)
+            return self._failed(error, "commit" if committing else "database")
+        if raw.in_transaction:
+            raw.rollback()
+        return None
+
+    def _failed(self, error: Exception, where: str) -> AgentgateError:
+        """Say what the caller should do about a database's error.
+
+        Args:
+            error: as the database raised it.
+            where: ``connect``, ``database`` (inside the transaction) or ``commit``.
+        """
+        original, words = _original(error), _reason(error)
+        if "not a database" in words:
+            return UnsafeStore(self.url, "is no SQLite database, or its head is damaged", "name another, or restore it")
+        if where == "commit":
+            return Unavailable(where, words)
+        if "malformed" in words or isinstance(original, self._module.IntegrityError):
+            return Damaged(self.url, words)
+        return Unavailable("locked" if _is_busy(original) else where, words)
 
     def _same_file(self) -> None:
         if self.path is None or self._identity is None:
@@ -155,6 +202,10 @@ class Database:
 
     def _commit(self, raw: Any) -> None:
         """Commit; a reader in our way (DELETE journal) leaves the transaction open, so that one is tried again."""
+        if not raw.in_transaction:  # after a full disk, had the block gone on, the rest would stand there alone
+            raise Unavailable(
+                "database", "the transaction had ended before its commit; nothing of it is to be relied on"
+            )
         until_us = self._clock.monotonic_us() + self._patience_us
         while True:
             try:
@@ -176,7 +227,7 @@ class Database:
             raw.rollback()
 
 
-def _is_busy(error: Exception) -> bool:
+def _is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY or "locked" in str(error)
 
 
@@ -195,7 +246,11 @@ def _parse(url: str) -> URL:
     return parsed
 
 
+def _original(error: Exception) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
 def _reason(error: Exception) -> str:
     """Return the database's own words, without the statement and the values it was given."""
-    original = error.orig if isinstance(error, DBAPIError) else error
+    original = _original(error)
     return f"{type(original).__name__}: {original}"

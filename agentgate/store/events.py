@@ -111,5 +111,4 @@ def document(connection: Connection, digest: bytes) -> tuple[str, bytes] | None:
 
 def all_documents(connection: Connection, *, after: bytes) -> Iterator[tuple[bytes, str, bytes]]:
     """Read the next page of documents, by digest: (digest, kind, content)."""
-    for digest, kind, content in _DOCUMENTS.rows(connection, after=after, size=PAGE):
-        yield digest, kind, content
+    yield from _DOCUMENTS.rows(connection, after=after, size=PAGE)

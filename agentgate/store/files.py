@@ -1,6 +1,7 @@
 """Where a SQLite ledger may lie: created private, never behind a symlink, never on a network file system."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -11,8 +12,32 @@ MOUNTS = Path("/proc/self/mountinfo")
 # SQLite's locks and our front lock are advisory locks of the host's kernel; these do not keep them, or not
 # across hosts. Source: sqlite.org/useovernet.html.
 NETWORK = frozenset(
-    ["nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "lustre", "gpfs", "9p", "davfs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse", "fuse.davfs2", "beegfs", "orangefs", "ocfs2"]
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "ncpfs",
+        "afs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "9p",
+        "davfs",
+        "fuse.sshfs",
+        "fuse.glusterfs",
+        "fuse.s3fs",
+        "fuse.rclone",
+        "fuse.gcsfuse",
+        "fuse.davfs2",
+        "beegfs",
+        "orangefs",
+        "ocfs2",
+    ]
 )
+_OCTAL = re.compile(rb"\\([0-7]{3})")  # how mountinfo writes a space, a tab, a newline and a backslash
 SIBLINGS = ("", "-journal", "-wal", "-shm", ".lock")
 
 
@@ -63,18 +88,18 @@ def _check_regular(path: Path) -> None:
 def file_system(path: Path) -> str | None:
     """Return the type of the file system that holds ``path``; None where the host does not tell."""
     try:
-        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = MOUNTS.read_bytes().splitlines()
     except OSError:
         return None
-    folder = os.path.realpath(path.parent)
-    best, kind = "", None
+    folder = os.path.realpath(os.fsencode(path.parent))
+    best, kind = b"", None
     for line in lines:
-        left, _, right = line.partition(" - ")
-        mount = left.split(" ")[4].encode().decode("unicode_escape", errors="replace")
-        inside = folder == mount or folder.startswith(mount.rstrip("/") + "/")
+        left, _, right = line.partition(b" - ")
+        mount = _OCTAL.sub(lambda found: bytes([int(found[1], 8)]), left.split(b" ")[4])
+        inside = folder == mount or folder.startswith(mount.rstrip(b"/") + b"/")
         # A later line at the same place hides the earlier one.
         if inside and len(mount) >= len(best):
-            best, kind = mount, right.split(" ")[0]
+            best, kind = mount, os.fsdecode(right.split(b" ")[0])
     return kind
 
 

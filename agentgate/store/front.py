@@ -1,8 +1,8 @@
 """The front lock: one writer of a SQLite ledger at a time, queued here instead of in SQLite's busy handler.
 
 SQLite's own waiting starves (databases: 1.1 s worst at eight threads); threads of one process queue at a lock,
-processes at ``flock`` on a file beside the database. Every acquisition opens the file anew, so a forked child
-inherits nothing that it could release.
+processes at ``flock`` on a file beside the database. Every acquisition opens the file anew and unlocks it by name,
+so a forked child neither releases what its parent holds nor keeps it.
 """
 
 import fcntl
@@ -76,10 +76,14 @@ class FrontLock:
             descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise Unavailable("lock_file", f"{self._path}: {error.strerror}") from error
+        pid = os.getpid()
         try:
             self._wait(descriptor, kind, until_us)
             yield
         finally:
+            if os.getpid() == pid:
+                # Closing is not enough: a child that was forked meanwhile would hold the lock on.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def _wait(self, descriptor: int, kind: int, until_us: int) -> None:

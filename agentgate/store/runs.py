@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from agentgate.canonical import canonical, parse
 from agentgate.core.records import Counters, RunRecord
-from agentgate.errors import Damaged
+from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import RunState
 from agentgate.store.schema import ledger, runs, tenants
 from agentgate.store.statements import Row, Statement, insert_all
@@ -38,7 +38,7 @@ def _from_row(row: Row) -> RunRecord:
         principal=principal,
         limits=MappingProxyType(_limits(id_, limits)),
         opened_at_us=opened_at_us,
-        state=RunState(state),
+        state=_state(id_, state),
         reason=reason,
         n=n,
         head=head,
@@ -47,10 +47,17 @@ def _from_row(row: Row) -> RunRecord:
     )
 
 
+def _state(run: str, word: str) -> RunState:
+    try:
+        return RunState(word)
+    except ValueError as error:
+        raise Damaged(f"run {run}", f"is in no state of a run ({word!r})") from error
+
+
 def _limits(run: str, encoded: bytes) -> dict[str, int]:
     try:
         limits = parse(encoded)
-    except ValueError as error:
+    except NotCanonical as error:
         raise Damaged(f"run {run}", "its limits are no JSON") from error
     if type(limits) is not dict:
         raise Damaged(f"run {run}", "its limits are no object")

@@ -146,6 +146,7 @@ def _actions() -> None:
         sa.UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
     )
     op.create_index("agentgate_actions_of_run", "agentgate_actions", ["run", "id"])
+    _partial("agentgate_actions_waiting", "agentgate_actions", ["run", "id"], "state IN ('READY', 'HELD')")
 
 
 def _attempts() -> None:
@@ -167,7 +168,7 @@ def _attempts() -> None:
         sa.UniqueConstraint("action", "number"),
         counted=True,
     )
-    _partial("agentgate_attempts_open", "agentgate_attempts", "fence", "state = 'open'")
+    _partial("agentgate_attempts_open", "agentgate_attempts", ["fence"], "state = 'open'")
 
 
 def _approvals() -> None:
@@ -189,7 +190,7 @@ def _approvals() -> None:
         _big("until_us", null=True),
     )
     op.create_index("agentgate_approvals_of_action", "agentgate_approvals", ["action"])
-    _partial("agentgate_approvals_pending", "agentgate_approvals", "expires_at_us", "state = 'pending'")
+    _partial("agentgate_approvals_pending", "agentgate_approvals", ["expires_at_us"], "state = 'pending'")
     _table(
         "votes",
         _text("approval", key=True),
@@ -226,5 +227,5 @@ def _switches_and_locks() -> None:
     )
 
 
-def _partial(name: str, table: str, column: str, where: str) -> None:
-    op.create_index(name, table, [column], sqlite_where=sa.text(where), postgresql_where=sa.text(where))
+def _partial(name: str, table: str, columns: list[str], where: str) -> None:
+    op.create_index(name, table, columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
