@@ -10,13 +10,15 @@ from agentgate.chain import start
 from agentgate.clock import Clock, new_id
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.records import RunRecord
-from agentgate.errors import RunConflict
-from agentgate.gate.ledger import Ledger, Transaction, report
+from agentgate.errors import RunConflict, SpecRefused
+from agentgate.gate.ledger import Ledger, Transaction, log, report
 from agentgate.limits import Limits
 from agentgate.store import committing, events, runs
 from agentgate.store.engine import Database
 from agentgate.store.version import check_version
 from agentgate.tools.decorator import AnyTool
+from agentgate.tools.recovery import Probe, Transactional
+from agentgate.tools.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +54,14 @@ def open_ledger(url: str, clock: Clock) -> Ledger:
 
 
 def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
-    """Put the specs that the ledger does not know yet on its record, in one transaction."""
+    """Put the specs that the ledger does not know yet on its record, in one transaction.
+
+    Raises:
+        SpecRefused: a spec asks for what this gate does not keep.
+    """
     known = {tool.spec.digest: tool.spec for tool in tools}
+    for spec in known.values():
+        _check_kept(spec)
     with ledger.database.read() as connection:
         new = {digest: spec for digest, spec in known.items() if events.document(connection, digest) is None}
     if not new:
