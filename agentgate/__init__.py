@@ -10,102 +10,85 @@ A loop proposes a tool call; the gate decides whether it runs, runs it itself, a
         outcome = gate.call(run, "refund", {"account": "a1", "cents": 1250}, key="refund-4711")
 """
 
-from agentgate.action import Key
-from agentgate.approval import Requirement
-from agentgate.canonical import Bounds, Json
-from agentgate.effects import Effect
-from agentgate.errors import (
-    AgentgateError,
-    Damaged,
-    KeyConflict,
-    Misuse,
-    NotCanonical,
-    NotFound,
-    NotPossible,
-    PolicyRefused,
-    RunConflict,
-    SpecRefused,
-    Unavailable,
-    Ungated,
-    UnsafeStore,
-    WrongSchema,
-)
-from agentgate.gate.face import Gate
-from agentgate.gate.migrating import migrate
-from agentgate.gate.opening import Run
-from agentgate.gate.settings import Settings
-from agentgate.limits import Limits
-from agentgate.observation import Error, NoEffect, Observation, ToolError
-from agentgate.outcome import Approval, Done, Failed, Held, Outcome, Proposal, Refused, Running, Unknown
-from agentgate.policy.decision import Decision, Reason, Reserve, abort, allow, deny, require_approval
-from agentgate.policy.evaluation import Policy, python_policy
-from agentgate.policy.request import PolicyRequest, View
-from agentgate.tools.decorator import Function, Tool, gated, tool
-from agentgate.tools.recovery import FunctionName, Keyed, Operator, Probe, Repeat, Retry, Transactional
-from agentgate.tools.spec import ToolSpec
+from importlib import import_module
+from types import MappingProxyType
 
-__all__ = [
-    "AgentgateError",
-    "Approval",
-    "Bounds",
-    "Damaged",
-    "Decision",
-    "Done",
-    "Effect",
-    "Error",
-    "Failed",
-    "Function",
-    "FunctionName",
-    "Gate",
-    "Held",
-    "Json",
-    "Key",
-    "KeyConflict",
-    "Keyed",
-    "Limits",
-    "Misuse",
-    "NoEffect",
-    "NotCanonical",
-    "NotFound",
-    "NotPossible",
-    "Observation",
-    "Operator",
-    "Outcome",
-    "Policy",
-    "PolicyRefused",
-    "PolicyRequest",
-    "Probe",
-    "Proposal",
-    "Reason",
-    "Refused",
-    "Repeat",
-    "Requirement",
-    "Reserve",
-    "Retry",
-    "Run",
-    "RunConflict",
-    "Running",
-    "Settings",
-    "SpecRefused",
-    "Tool",
-    "ToolError",
-    "ToolSpec",
-    "Transactional",
-    "Unavailable",
-    "Ungated",
-    "Unknown",
-    "UnsafeStore",
-    "View",
-    "WrongSchema",
-    "abort",
-    "allow",
-    "deny",
-    "gated",
-    "migrate",
-    "python_policy",
-    "require_approval",
-    "tool",
-]
+# Where each public name lives; a name is imported when it is first asked for, so a process that only declares
+# tools never loads a database. `__init__.pyi` says the same to type checkers.
+_HOMES = MappingProxyType(
+    {
+        "AgentgateError": "agentgate.errors",
+        "Approval": "agentgate.outcome",
+        "Bounds": "agentgate.canonical",
+        "Damaged": "agentgate.errors",
+        "Decision": "agentgate.policy.decision",
+        "Done": "agentgate.outcome",
+        "Effect": "agentgate.effects",
+        "Error": "agentgate.observation",
+        "Failed": "agentgate.outcome",
+        "Function": "agentgate.tools.decorator",
+        "FunctionName": "agentgate.tools.recovery",
+        "Gate": "agentgate.gate.face",
+        "Held": "agentgate.outcome",
+        "Json": "agentgate.canonical",
+        "Key": "agentgate.action",
+        "KeyConflict": "agentgate.errors",
+        "Keyed": "agentgate.tools.recovery",
+        "Limits": "agentgate.limits",
+        "Misuse": "agentgate.errors",
+        "NoEffect": "agentgate.observation",
+        "NotCanonical": "agentgate.errors",
+        "NotFound": "agentgate.errors",
+        "NotPossible": "agentgate.errors",
+        "Observation": "agentgate.observation",
+        "Operator": "agentgate.tools.recovery",
+        "Outcome": "agentgate.outcome",
+        "Policy": "agentgate.policy.evaluation",
+        "PolicyRefused": "agentgate.errors",
+        "PolicyRequest": "agentgate.policy.request",
+        "Probe": "agentgate.tools.recovery",
+        "Proposal": "agentgate.outcome",
+        "Reason": "agentgate.policy.decision",
+        "Refused": "agentgate.outcome",
+        "Repeat": "agentgate.tools.recovery",
+        "Requirement": "agentgate.approval",
+        "Reserve": "agentgate.policy.decision",
+        "Retry": "agentgate.tools.recovery",
+        "Run": "agentgate.gate.opening",
+        "RunConflict": "agentgate.errors",
+        "Running": "agentgate.outcome",
+        "Settings": "agentgate.gate.settings",
+        "SpecRefused": "agentgate.errors",
+        "Tool": "agentgate.tools.decorator",
+        "ToolError": "agentgate.observation",
+        "ToolSpec": "agentgate.tools.spec",
+        "Transactional": "agentgate.tools.recovery",
+        "Unavailable": "agentgate.errors",
+        "Ungated": "agentgate.errors",
+        "Unknown": "agentgate.outcome",
+        "UnsafeStore": "agentgate.errors",
+        "View": "agentgate.policy.request",
+        "WrongSchema": "agentgate.errors",
+        "abort": "agentgate.policy.decision",
+        "allow": "agentgate.policy.decision",
+        "deny": "agentgate.policy.decision",
+        "gated": "agentgate.tools.decorator",
+        "migrate": "agentgate.gate.migrating",
+        "python_policy": "agentgate.policy.evaluation",
+        "require_approval": "agentgate.policy.decision",
+        "tool": "agentgate.tools.decorator",
+    }
+)
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - one list, not two
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
 
 
 def __dir__() -> list[str]:

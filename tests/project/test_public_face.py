@@ -1,5 +1,8 @@
 """What users may rely on is written down: a changed promise shows in a diff."""
 
+import ast
+from pathlib import Path
+
 import agentgate
 from support.public_api import GOLDEN, render
 
@@ -20,3 +23,15 @@ def test_no_public_name_stands_twice() -> None:
 
 def test_looking_around_shows_the_public_face() -> None:
     assert set(NAMES) <= set(dir(agentgate))
+
+
+def test_type_checkers_are_told_the_same_names_and_homes() -> None:
+    stub = Path(agentgate.__file__).with_name("__init__.pyi")
+    told = {
+        alias.asname: node.module
+        for node in ast.parse(stub.read_text("utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    homes: dict[str, str] = vars(agentgate)["_HOMES"]
+    assert told == dict(homes)

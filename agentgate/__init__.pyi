@@ -1,0 +1,142 @@
+from agentgate.action import Key as Key
+from agentgate.approval import Requirement as Requirement
+from agentgate.canonical import Bounds as Bounds
+from agentgate.canonical import Json as Json
+from agentgate.effects import Effect as Effect
+from agentgate.errors import (
+    AgentgateError as AgentgateError,
+)
+from agentgate.errors import (
+    Damaged as Damaged,
+)
+from agentgate.errors import (
+    KeyConflict as KeyConflict,
+)
+from agentgate.errors import (
+    Misuse as Misuse,
+)
+from agentgate.errors import (
+    NotCanonical as NotCanonical,
+)
+from agentgate.errors import (
+    NotFound as NotFound,
+)
+from agentgate.errors import (
+    NotPossible as NotPossible,
+)
+from agentgate.errors import (
+    PolicyRefused as PolicyRefused,
+)
+from agentgate.errors import (
+    RunConflict as RunConflict,
+)
+from agentgate.errors import (
+    SpecRefused as SpecRefused,
+)
+from agentgate.errors import (
+    Unavailable as Unavailable,
+)
+from agentgate.errors import (
+    Ungated as Ungated,
+)
+from agentgate.errors import (
+    UnsafeStore as UnsafeStore,
+)
+from agentgate.errors import (
+    WrongSchema as WrongSchema,
+)
+from agentgate.gate.face import Gate as Gate
+from agentgate.gate.migrating import migrate as migrate
+from agentgate.gate.opening import Run as Run
+from agentgate.gate.settings import Settings as Settings
+from agentgate.limits import Limits as Limits
+from agentgate.observation import (
+    Error as Error,
+)
+from agentgate.observation import (
+    NoEffect as NoEffect,
+)
+from agentgate.observation import (
+    Observation as Observation,
+)
+from agentgate.observation import (
+    ToolError as ToolError,
+)
+from agentgate.outcome import (
+    Approval as Approval,
+)
+from agentgate.outcome import (
+    Done as Done,
+)
+from agentgate.outcome import (
+    Failed as Failed,
+)
+from agentgate.outcome import (
+    Held as Held,
+)
+from agentgate.outcome import (
+    Outcome as Outcome,
+)
+from agentgate.outcome import (
+    Proposal as Proposal,
+)
+from agentgate.outcome import (
+    Refused as Refused,
+)
+from agentgate.outcome import (
+    Running as Running,
+)
+from agentgate.outcome import (
+    Unknown as Unknown,
+)
+from agentgate.policy.decision import (
+    Decision as Decision,
+)
+from agentgate.policy.decision import (
+    Reason as Reason,
+)
+from agentgate.policy.decision import (
+    Reserve as Reserve,
+)
+from agentgate.policy.decision import (
+    abort as abort,
+)
+from agentgate.policy.decision import (
+    allow as allow,
+)
+from agentgate.policy.decision import (
+    deny as deny,
+)
+from agentgate.policy.decision import (
+    require_approval as require_approval,
+)
+from agentgate.policy.evaluation import Policy as Policy
+from agentgate.policy.evaluation import python_policy as python_policy
+from agentgate.policy.request import PolicyRequest as PolicyRequest
+from agentgate.policy.request import View as View
+from agentgate.tools.decorator import Function as Function
+from agentgate.tools.decorator import Tool as Tool
+from agentgate.tools.decorator import gated as gated
+from agentgate.tools.decorator import tool as tool
+from agentgate.tools.recovery import (
+    FunctionName as FunctionName,
+)
+from agentgate.tools.recovery import (
+    Keyed as Keyed,
+)
+from agentgate.tools.recovery import (
+    Operator as Operator,
+)
+from agentgate.tools.recovery import (
+    Probe as Probe,
+)
+from agentgate.tools.recovery import (
+    Repeat as Repeat,
+)
+from agentgate.tools.recovery import (
+    Retry as Retry,
+)
+from agentgate.tools.recovery import (
+    Transactional as Transactional,
+)
+from agentgate.tools.spec import ToolSpec as ToolSpec
