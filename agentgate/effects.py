@@ -6,6 +6,7 @@ end is handed to ``on_late``. Nothing here knows a database.
 
 import asyncio
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -154,7 +155,7 @@ class _Running:
 
     def _whole(self) -> Any:
         value = self._call()
-        return asyncio.run(self._await(value)) if asyncio.iscoroutine(value) else value
+        return asyncio.run(self._await(value)) if inspect.isawaitable(value) else value
 
     async def _await(self, awaitable: Any) -> Any:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()

@@ -77,6 +77,8 @@ def _reason(event: Event, after: State) -> str | None:
         return None if reason is None else str(reason)
     if event.type in {"failed", "in_doubt"}:
         return str(event.body["code"])
+    if event.type == "reconciled" and after is State.SUCCEEDED:
+        return event.type
     return event.type if after in {State.REFUSED, State.UNKNOWN, State.ABANDONED} else None
 
 

@@ -5,7 +5,7 @@ text, digests 32 raw bytes, times microseconds UTC, ``…_n`` the position of an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal
 
@@ -46,6 +46,14 @@ class Counters:
     failed: int = 0
     failures: int = 0
     rejected: int = 0
+
+
+def counted(counters: Counters) -> dict[str, int]:
+    """Return the counters by name."""
+    return {name: getattr(counters, name) for name in _COUNTERS}
+
+
+_COUNTERS = tuple(field.name for field in fields(Counters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

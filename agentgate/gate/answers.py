@@ -33,9 +33,10 @@ class Reader:
 
     connection: Connection
 
-    def outcome(self, file: ActionFile, *, source: Source = "replayed") -> Outcome | None:
+    def outcome(self, file: ActionFile) -> Outcome | None:
         """Return what the action's state says; None where it is READY."""
         action = file.action
+        source: Source = "reconciled" if action.reason == "reconciled" else "replayed"
         digest = action.digest.hex()
         match action.state:
             case State.SUCCEEDED:

@@ -77,6 +77,22 @@ def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
     ledger.change(ledger.id, registered, documents=documents)
 
 
+def _check_kept(spec: ToolSpec) -> None:
+    """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
+    asked = (
+        ("/sensitive", bool(spec.sensitive), "leave it out: this gate has no key to seal them with"),
+        ("/recovery", isinstance(spec.recovery, Transactional | Probe), "use Repeat, Keyed or Operator"),
+        ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
+        ("/confirm", spec.confirm is not None, "leave it out, and check in the tool itself"),
+        ("/dedupe_window_us", spec.dedupe_window is not None, "leave it out, and give calls a key"),
+    )
+    for path, is_asked, remedy in asked:
+        if is_asked:
+            raise SpecRefused(spec.name, path, "this version of the gate does not do it", remedy)
+    for pointer in spec.refused_defaults():
+        log.warning("default never filled", tool=spec.name, path=f"/input_schema{pointer}")
+
+
 def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: str | None, limits: Limits | None) -> Run:
     """Open a run, or attach to the one of this tenant and name.
 

@@ -1,7 +1,7 @@
 """Proposing: think, look, ask the policy, then write once, and all again if what the answer rests on moved."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from agentgate.clock import new_id
 from agentgate.core.claiming import expire
 from agentgate.core.proposing import Chance, Thought, propose
 from agentgate.core.reasons import REVISABLE
-from agentgate.core.records import ActionFile, ActionRecord, RunRecord
+from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
 from agentgate.digests import document_digest
 from agentgate.errors import KeyConflict, NotFound, Unavailable
 from agentgate.gate.closing import refuse_waiting
@@ -79,7 +79,7 @@ def view_of(connection: Connection, run: RunRecord) -> View:
         )
         for namespace, tool, state, reason, request, outcome in rows
     )
-    return View(n=run.n, counters=asdict(run.counters), budgets={}, recent=recent)
+    return View(n=run.n, counters=counted(run.counters), budgets={}, recent=recent)
 
 
 def standing(connection: Connection, run: RunRecord, thought: Thought, *, supersede: bool) -> Standing:

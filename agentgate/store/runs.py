@@ -1,7 +1,6 @@
 """Rows of runs, of tenants' fingerprint keys, and the ledger's own row."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +8,7 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.canonical import canonical, parse
-from agentgate.core.records import Counters, RunRecord
+from agentgate.core.records import Counters, RunRecord, counted
 from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import RunState
 from agentgate.store.schema import ledger, runs, tenants
@@ -77,7 +76,7 @@ def _to_row(run: RunRecord) -> dict[str, Any]:
         "n": run.n,
         "head": run.head,
         "at_us": run.at_us,
-        **asdict(run.counters),
+        **counted(run.counters),
     }
 
 
@@ -98,7 +97,7 @@ def write(connection: Connection, before: RunRecord | None, after: RunRecord) ->
     if before is None:
         insert_all(connection, runs, [_to_row(after)])
         return True
-    counters = {name: getattr(after.counters, name) for name in _COUNTERS}
+    counters = counted(after.counters)
     moved = {"state": after.state.value, "reason": after.reason, "n": after.n, "head": after.head, "at_us": after.at_us}
     where = {"id_": after.id, "was_n": before.n, "was_head": before.head}
     return _MOVE.write(connection, moved | counters | where) == 1
