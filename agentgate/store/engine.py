@@ -36,20 +36,25 @@ class Database:
         url: ``sqlite:///path`` (three slashes relative, four absolute) or ``sqlite://`` for memory;
             ``?journal=delete`` or ``?journal=wal`` chooses the journal.
         patience_us: how long a transaction waits for its turn.
+        read_only: open nothing for writing, and take the journal as it is.
     """
 
-    def __init__(self, url: str, *, patience_us: int = PATIENCE_US) -> None:
+    def __init__(self, url: str, *, patience_us: int = PATIENCE_US, read_only: bool = False) -> None:
         parsed = _parse(url)
         asked = parsed.query.get("journal")
         self.url = parsed.set(query={}).render_as_string()
         self.path = None if parsed.database in {None, "", ":memory:"} else Path(str(parsed.database)).absolute()
         self._module = sqlite.module()
-        self.journal = sqlite.choose_journal(None if asked is None else str(asked), self._module.sqlite_version_info)
+        self.journal: sqlite.Journal = "wal"  # of a reader until its first connection has looked
+        if not read_only:
+            version = self._module.sqlite_version_info
+            self.journal = sqlite.choose_journal(None if asked is None else str(asked), version)
         self._identity: tuple[int, int] | None = None
         self._clock = SystemClock()
         self._patience_us = patience_us
+        self._read_only = read_only
         lock = None if self.path is None else self.path.with_name(self.path.name + ".lock")
-        self._front = FrontLock(lock, clock=self._clock, patience_us=patience_us)
+        self._front = FrontLock(lock, clock=self._clock, patience_us=patience_us, create=not read_only)
         self._engine = self._make_engine()
         forking.register(self)
 
@@ -71,13 +76,17 @@ class Database:
 
     def _open_file(self) -> sqlite3.Connection:
         """Open the file, which must be there: SQLite would make a new one that everybody can read."""
-        name = ":memory:" if self.path is None else f"file:{quote(os.fsencode(self.path))}?mode=rw"
+        mode = "ro" if self._read_only else "rw"
+        name = ":memory:" if self.path is None else f"file:{quote(os.fsencode(self.path))}?mode={mode}"
         connection: sqlite3.Connection = self._module.connect(name, uri=True, check_same_thread=False)
         return connection
 
     def _on_connect(self, connection: sqlite3.Connection, _record: object) -> None:
         try:
-            sqlite.configure(connection, self.journal, memory=self.path is None)
+            if self._read_only:
+                self.journal = sqlite.configure_reader(connection)
+            else:
+                sqlite.configure(connection, self.journal, memory=self.path is None)
             sqlite.check_schema(connection, self.url)
         except BaseException:
             connection.close()

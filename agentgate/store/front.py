@@ -27,10 +27,12 @@ class FrontLock:
         path: the lock file; None for a database in memory, which has no other process.
         clock: tells how long a wait lasted.
         patience_us: how long to wait before `Unavailable`.
+        create: make the lock file where there is none; else nobody has ever written there, and nothing is locked.
     """
 
-    def __init__(self, path: Path | None, *, clock: Clock, patience_us: int) -> None:
+    def __init__(self, path: Path | None, *, clock: Clock, patience_us: int, create: bool = True) -> None:
         self._path = path
+        self._create = create
         self._clock = clock
         self._patience_us = patience_us
         self._threads = threading.Lock()
@@ -69,13 +71,10 @@ class FrontLock:
 
     @contextmanager
     def _flock(self, kind: int, until_us: int) -> Iterator[None]:
-        if self._path is None:
+        descriptor = None if self._path is None else self._open(self._path)
+        if descriptor is None:
             yield
             return
-        try:
-            descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise Unavailable("lock_file", f"{self._path}: {error.strerror}") from error
         pid = os.getpid()
         try:
             self._wait(descriptor, kind, until_us)
@@ -85,6 +84,17 @@ class FrontLock:
                 # Closing is not enough: a child that was forked meanwhile would hold the lock on.
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
+
+    def _open(self, path: Path) -> int | None:
+        opened = os.O_CREAT | os.O_RDWR if self._create else os.O_RDONLY
+        try:
+            return os.open(path, opened | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            if not self._create:
+                return None
+            raise Unavailable("lock_file", f"{path}: its folder is gone") from None
+        except OSError as error:
+            raise Unavailable("lock_file", f"{path}: {error.strerror}") from error
 
     def _wait(self, descriptor: int, kind: int, until_us: int) -> None:
         pause = _FIRST_PAUSE_S

@@ -5,6 +5,7 @@ Every setting is read back: a pragma that is misspelt or refused is silent other
 
 import importlib
 import sqlite3
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Literal
 
@@ -68,14 +69,8 @@ def configure(connection: sqlite3.Connection, journal: Journal, *, memory: bool)
         UnsafeStore: a setting did not take; for the journal mode this means that another process holds the
             database in the other mode.
     """
-    connection.isolation_level = None  # the transaction is ours: SQLAlchemy's legacy mode leaks DDL and savepoints
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     synchronous = _FULL if journal == "wal" else _EXTRA
-    for name, value in {**SETTINGS, "synchronous": synchronous}.items():
-        connection.execute(f"PRAGMA {name} = {value}")
-        row = connection.execute(f"PRAGMA {name}").fetchone()
-        if row is not None and row[0] != value:
-            raise UnsafeStore(f"PRAGMA {name}", f"is {row[0]}, not {value}", "use an unmodified SQLite")
+    _set(connection, {**SETTINGS, "synchronous": synchronous})
     if memory:
         return
     row = connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
@@ -85,6 +80,25 @@ def configure(connection: sqlite3.Connection, journal: Journal, *, memory: bool)
             f"the database stays in {row[0]} mode",
             f"end the processes that hold it, or let all of them use the same SQLite (journal={row[0]})",
         )
+
+
+def configure_reader(connection: sqlite3.Connection) -> Journal:
+    """Set up a fresh connection that never writes, and return the journal the database is in.
+
+    Any SQLite may read a WAL database: what corrupts one is a checkpoint, which a reader of this kind never makes.
+    """
+    _set(connection, {**SETTINGS, "query_only": 1})
+    return "wal" if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" else "delete"
+
+
+def _set(connection: sqlite3.Connection, settings: Mapping[str, int]) -> None:
+    connection.isolation_level = None  # the transaction is ours: SQLAlchemy's legacy mode leaks DDL and savepoints
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    for name, value in settings.items():
+        connection.execute(f"PRAGMA {name} = {value}")
+        row = connection.execute(f"PRAGMA {name}").fetchone()
+        if row is not None and row[0] != value:
+            raise UnsafeStore(f"PRAGMA {name}", f"is {row[0]}, not {value}", "use an unmodified SQLite")
 
 
 def check_schema(connection: sqlite3.Connection, where: str) -> None:
