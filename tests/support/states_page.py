@@ -12,10 +12,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "states.md"
 
 HEAD = """# States
 
-Written from `agentgate/states.py` by `python tests/support/states_page.py --write`; nothing else changes a state. An event
-without a row here is refused and changes nothing. A word after a dot is a field of the event's body
-(`reconciled.verdict`); `failed.unresolved` is a failure while an earlier attempt may still have happened, `late.clean` a
-late proof that nothing did.
+Written from `agentgate/states.py` by `python tests/support/states_page.py --write`; nothing else changes a state. An
+event without a row here is refused and changes nothing. A word after a dot is a field of the event's body
+(`reconciled.verdict`); `failed.unresolved` is a failure while an earlier attempt may still have happened,
+`late.clean` a late proof that nothing did.
 
 ```mermaid
 """
