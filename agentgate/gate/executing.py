@@ -135,7 +135,11 @@ class Executor:
         return look.outcome
 
     def _change(
-        self, look: Look, work: Callable[[Transaction, ActionFile], Claim | Outcome | None]
+        self,
+        look: Look,
+        work: Callable[[Transaction, ActionFile], Claim | Outcome | None],
+        *,
+        documents: tuple[tuple[bytes, str, bytes], ...] = (),
     ) -> Claim | Outcome | None:
         """Change the action, if it still stands where it was seen."""
 
@@ -144,7 +148,7 @@ class Executor:
             moved = file.action.last_n != look.file.action.last_n or transaction.draft.run.state is not look.run.state
             return None if moved else work(transaction, file)
 
-        return self.ledger.change(look.file.action.run, changed)
+        return self.ledger.change(look.file.action.run, changed, documents=documents)
 
     def _watch(self, look: Look, now_us: int) -> Claim | Outcome | None:
         """Leave a living worker alone; take over from one that is gone, or whose lease is over."""
@@ -189,7 +193,7 @@ class Executor:
             thought=replace(thought, judgement=judgement),
             chance=chance(self.ledger, self.settings),
         )
-        return self._change(look, work)
+        return self._change(look, work, documents=mind.documents)
 
 
 def _claimed(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import structlog
@@ -64,6 +64,7 @@ class Ledger:
         self.database = database
         self.clock = clock
         self.id = id
+        self._stored: set[bytes] = set()
 
     def salt(self) -> bytes:
         """Draw a payload's salt."""
@@ -85,7 +86,7 @@ class Ledger:
         Args:
             run: the run's id.
             work: reads, decides and drafts; called again where another transaction was faster.
-            documents: stored unless they are there.
+            documents: those that an event of this change names are stored, unless they are there.
 
         Raises:
             NotFound: there is no such run.
@@ -105,7 +106,7 @@ class Ledger:
                 transaction = self._begin(connection, run)
                 first_n = transaction.draft.next_n
                 result = work(transaction)
-                plan = transaction.draft.plan(documents=documents) if transaction.draft.next_n > first_n else None
+                plan = self._plan(transaction.draft, documents) if transaction.draft.next_n > first_n else None
                 if plan is not None:
                     committing.write(connection, plan)
                 done = result, plan
@@ -115,8 +116,19 @@ class Ledger:
         assert done is not None  # the block ended well, or its commit was found in the database
         result, plan = done
         if plan is not None:
+            self._stored.update(digest for digest, _, _ in plan.documents)
             report(plan)
         return result
+
+    def _plan(self, draft: Draft, documents: tuple[tuple[bytes, str, bytes], ...]) -> Plan:
+        """Return what the draft writes, with the documents that its events name and this process has not stored yet.
+
+        A document that no event names is on no record, and `verify` asks where it comes from.
+        """
+        plan = draft.plan()
+        unstored = (one for one in documents if one[0] not in self._stored)
+        named = (one for one in unstored if any(one[0].hex().encode() in link.encoded for link in plan.links))
+        return replace(plan, documents=tuple(named))
 
     def _begin(self, connection: Connection, run: str) -> Transaction:
         at_us = self.clock.now_us()  # after BEGIN IMMEDIATE: the order of times is the order of commits

@@ -13,7 +13,6 @@ from agentgate.core.claiming import expire
 from agentgate.core.proposing import Chance, Thought, propose
 from agentgate.core.reasons import REVISABLE
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
-from agentgate.digests import document_digest
 from agentgate.errors import KeyConflict, NotFound, Unavailable
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import TRIES, Ledger, Transaction
@@ -126,7 +125,6 @@ class Proposer:
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         self._ledger = ledger
         self._settings = settings
-        self._stored: set[bytes] = set()
 
     def propose(
         self,
@@ -152,11 +150,9 @@ class Proposer:
         for _ in range(TRIES):
             seen = self._look(run, thought, supersede=supersede)
             asked = self._ask(mind, thought, seen)
-            documents = self._documents(mind)
             write = partial(self._write, thought=asked, seen=seen, supersede=supersede, then=then)
-            done = self._ledger.change(run, write, documents=documents)
+            done = self._ledger.change(run, write, documents=mind.documents)
             if done is not None:
-                self._stored.update(digest for digest, _, _ in documents)
                 return done
         raise Unavailable("moved", f"the run or its key changed {TRIES} times while the policy was asked; try again")
 
@@ -173,11 +169,6 @@ class Proposer:
             return thought
         judgement = mind.judge(thought, seen.run, seen.view, revision=seen.standing.revision)
         return replace(thought, judgement=judgement)
-
-    def _documents(self, mind: Mind) -> tuple[tuple[bytes, str, bytes], ...]:
-        """Return the policy's documents, until this gate knows them stored."""
-        named = ((document_digest("policy", content), content) for _, content in mind.policy.identity.documents)
-        return tuple((digest, "policy", content) for digest, content in named if digest not in self._stored)
 
     def _write(
         self,

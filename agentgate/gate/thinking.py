@@ -14,7 +14,7 @@ from agentgate.core.draft import Payload
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Thought, invalid
 from agentgate.core.records import RunRecord
-from agentgate.digests import fingerprint
+from agentgate.digests import document_digest, fingerprint
 from agentgate.errors import NotCanonical
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.settings import Settings
@@ -68,6 +68,12 @@ class Mind:
     tools: ToolSet
     policy: Policy
     providers: Mapping[str, FactProvider]
+
+    @property
+    def documents(self) -> tuple[tuple[bytes, str, bytes], ...]:
+        """What the policy is made of, as documents to be stored where an event names them."""
+        contents = (content for _, content in self.policy.identity.documents)
+        return tuple((document_digest("policy", content), "policy", content) for content in contents)
 
     def think(self, call: Call, fingerprint_key: bytes | None) -> Thought:
         """Parse, complete and check a call; never raises for what is in it."""
