@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -42,8 +42,8 @@ class Database:
     def __init__(self, url: str, *, patience_us: int = PATIENCE_US, read_only: bool = False) -> None:
         parsed = _parse(url)
         asked = parsed.query.get("journal")
-        self.url = parsed.set(query={}).render_as_string()
-        self.path = None if parsed.database in {None, "", ":memory:"} else Path(str(parsed.database)).absolute()
+        self.url = url.partition("?")[0]
+        self.path = _path(self.url)
         self._module = sqlite.module()
         self.journal: sqlite.Journal = "wal"  # of a reader until its first connection has looked
         if not read_only:
@@ -249,10 +249,18 @@ def _parse(url: str) -> URL:
         raise UnsafeStore(
             parsed.render_as_string(), f"{parsed.drivername!r} is not supported", "write sqlite:///path/to/agent.db"
         )
+    if parsed.host is not None:  # sqlite://agent.db would be a ledger in memory, without a word
+        raise UnsafeStore(parsed.render_as_string(), "names a host", "write three slashes: sqlite:///path/to/agent.db")
     unknown = set(parsed.query) - {"journal"}
     if unknown:
         raise UnsafeStore(url, f"has an unknown option {min(unknown)!r}", "the options are: journal")
     return parsed
+
+
+def _path(url: str) -> Path | None:
+    """Return the file, percent-decoded here: SQLAlchemy 2.1 does so and 2.0 does not, and they must find the same."""
+    database = unquote(url.removeprefix("sqlite://").removeprefix("/"))
+    return None if database in {"", ":memory:"} else Path(database).absolute()
 
 
 def _original(error: Exception) -> BaseException:
