@@ -7,14 +7,18 @@ from the events by the same functions that verification uses, so no row can say 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentgate.canonical import Json
+from agentgate.canonical import Bounds, Json, parse
 from agentgate.chain import Head, Link
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.digests import payload_digest
 from agentgate.event import Event, event_hash
+from agentgate.jcs import DEEPEST
 from agentgate.states import State
+
+# What was recorded was bounded when it was sent, by settings that another gate or another day need not share.
+RECORDED_BOUNDS = Bounds(max_bytes=2**31, max_depth=DEEPEST, max_nodes=2**31)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,14 @@ class Payload:
     def digest(self) -> bytes:
         """Return what the event names."""
         return payload_digest(self.kind, self.salt, self.content)
+
+    def value(self) -> Json:
+        """Parse the content of a kind that holds JSON.
+
+        Raises:
+            NotCanonical: it is none.
+        """
+        return parse(self.content, bounds=RECORDED_BOUNDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

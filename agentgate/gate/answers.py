@@ -6,9 +6,8 @@ from sqlalchemy.engine import Connection
 
 from agentgate.action import action_digest
 from agentgate.approval import Requirement
-from agentgate.canonical import parse
 from agentgate.clock import to_datetime
-from agentgate.core.classifying import RESULT_BOUNDS, shown
+from agentgate.core.classifying import shown
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import denial_words
 from agentgate.core.reasons import doubt, error_for
@@ -103,7 +102,7 @@ class Reader:
             payload = events.payload(self.connection, action.run, action.result_n, "result")
         if payload is None:
             return Observation(status="ok", notes=("not_kept",))
-        body = parse(payload.content, bounds=RESULT_BOUNDS)
+        body = payload.value()
         assert type(body) is dict  # written by `recording.observed`; `verify` compares its digest
         return Observation.from_json(body)
 
@@ -118,7 +117,7 @@ class Reader:
         if action.state_n == action.proposed_n:
             payload = events.payload(self.connection, action.run, action.proposed_n, "result")
             if payload is not None:
-                body = parse(payload.content, bounds=RESULT_BOUNDS)
+                body = payload.value()
                 assert type(body) is dict
                 return Observation.from_json(body).error or error_for(reason)
         event = self.event(action.run, action.state_n)
@@ -128,7 +127,7 @@ class Reader:
 
     def _texts(self, event: Event) -> dict[str, str]:
         payload = events.payload(self.connection, event.run, event.n, "texts")
-        body = {} if payload is None else parse(payload.content)
+        body = {} if payload is None else payload.value()
         return {name: str(text) for name, text in body.items()} if type(body) is dict else {}
 
     def _running(self, file: ActionFile) -> Running:

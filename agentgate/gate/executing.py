@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agentgate.canonical import Json, parse
+from agentgate.canonical import Json
 from agentgate.core.claiming import check_row, expire, may_run_again, refuse
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import Chance, Thought
@@ -247,7 +247,7 @@ def _thought(look: Look, tool: AnyTool) -> Thought:
         key=action.key,
         arguments=arguments,
         completed=True,
-        supplied=arguments if supplied is None else parse(supplied.content),
+        supplied=arguments if supplied is None else supplied.value(),
         provenance=_read(look, "provenance"),
         undeclared=undeclared(tool.spec.checked_input, arguments),
         payloads=tuple(look.payloads.values()),
@@ -256,4 +256,4 @@ def _thought(look: Look, tool: AnyTool) -> Thought:
 
 def _read(look: Look, kind: str) -> Json:
     payload = look.payloads.get(kind)
-    return None if payload is None else parse(payload.content)
+    return None if payload is None else payload.value()

@@ -7,6 +7,7 @@ from functools import partial
 from agentgate.canonical import Json, canonical, parse
 from agentgate.clock import to_datetime, to_us
 from agentgate.core import classifying, recording
+from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
 from agentgate.core.records import ActionFile
@@ -67,7 +68,7 @@ class Performer:
             late = NoEffect("the lease was over before the effect could begin", code="lease_lost")
             return classifying.raised(late, spec)
         try:
-            args, named = claim.tool.bind(parse(claim.content), effect)
+            args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
         except NoEffect as error:
             return classifying.raised(error, spec)
         seconds = to_us(spec.timeout) / 1e6

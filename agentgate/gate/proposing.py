@@ -78,7 +78,8 @@ def view_of(connection: Connection, run: RunRecord) -> View:
         )
         for namespace, tool, state, reason, request, outcome in rows
     )
-    return View(n=run.n, counters=counted(run.counters), budgets={}, recent=recent)
+    # In the order in which the record has them: a policy that goes through them sees the same at a recheck.
+    return View(n=run.n, counters=dict(sorted(counted(run.counters).items())), budgets={}, recent=recent)
 
 
 def standing(connection: Connection, run: RunRecord, thought: Thought, *, supersede: bool) -> Standing:

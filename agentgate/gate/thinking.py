@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from agentgate.action import Key
 from agentgate.canonical import Json, canonical, parse, pointer, snapshot
 from agentgate.clock import new_id
-from agentgate.core.draft import Payload
+from agentgate.core.draft import RECORDED_BOUNDS, Payload
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Thought, invalid
 from agentgate.core.records import RunRecord
@@ -100,7 +100,7 @@ class Mind:
             completed=True,
             supplied=supplied,
             undeclared=extra,
-            provenance=provenance,
+            provenance=parse(canonical(provenance), bounds=RECORDED_BOUNDS),
             payloads=self._payloads(call, supplied, content, provenance),
         )
         error_ = _invalid(spec, completed, extra)
@@ -189,8 +189,11 @@ class Mind:
         )
         names = self.policy.facts
         gathered = gather(names, self.providers, request, within=self.settings.fact_within, clock=clock)
+        facts = canonical(dict(gathered.values))
+        told = parse(facts, bounds=RECORDED_BOUNDS)  # as a recheck reads them: members in canonical order
+        assert type(told) is dict
         decision = gathered.refusal or evaluate(
-            self.policy, replace(request, facts=gathered.values), within=self.settings.policy_within, clock=clock
+            self.policy, replace(request, facts=told), within=self.settings.policy_within, clock=clock
         )
         texts = decision.texts()
         return Judgement(
@@ -198,7 +201,7 @@ class Mind:
             identity=self.policy.identity,
             view=view,
             asked_at_us=request.at_us,
-            facts=self.ledger.payload("facts", canonical(dict(gathered.values))) if names else None,
+            facts=self.ledger.payload("facts", facts) if names else None,
             texts=self.ledger.payload("texts", canonical({**texts})) if texts else None,
         )
 

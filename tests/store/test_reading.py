@@ -36,7 +36,7 @@ def test_a_reader_takes_the_journal_as_it_is(url: str) -> None:
 def test_a_reader_cannot_write(url: str) -> None:
     database = Database(url, read_only=True)
     database.open()
-    with pytest.raises(Unavailable, match="readonly|query_only"), database.write() as connection:
+    with pytest.raises(Unavailable, match=r"readonly|query_only"), database.write() as connection:
         connection.execute(text("DELETE FROM agentgate_ledger"))
     database.close()
 
