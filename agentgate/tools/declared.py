@@ -6,10 +6,11 @@ through not. An explicit ``additionalProperties`` or ``unevaluatedProperties`` o
 Whether a declared argument is acceptable is `validation`'s business.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentgate.canonical import Json
+from agentgate.tools.dialects import in_force
 from agentgate.tools.patterns import Pattern
 from agentgate.tools.positions import Document
 from agentgate.tools.spending import TooCostly, allowance
@@ -40,7 +41,7 @@ def declarations(document: Document, root: dict[str, Any]) -> tuple[frozenset[st
     names: set[str] = set()
     patterns: dict[str, Pattern] = {}
     every = False
-    for schema in _applied(document, root):
+    for schema in (in_force(each, document.dialect) for each in _applied(document, root)):
         names.update(schema.get("properties", ()))
         patterns.update((pattern.text, pattern) for pattern in _patterns(schema))
         every = every or any(
@@ -49,7 +50,7 @@ def declarations(document: Document, root: dict[str, Any]) -> tuple[frozenset[st
     return frozenset(names), tuple(patterns.values()), every
 
 
-def _patterns(schema: dict[str, Any]) -> tuple[Pattern, ...]:
+def _patterns(schema: Mapping[str, Any]) -> tuple[Pattern, ...]:
     return schema["patternProperties"].patterns if "patternProperties" in schema else ()
 
 

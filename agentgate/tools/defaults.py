@@ -2,9 +2,9 @@
 
 Input: a schema S of a known dialect, and a JSON value V. Output: the completed value.
 
-1. A **default is admissible** when it stands in a subschema that accepts it (formats not asserted). In draft-07 a
-   subschema with ``$ref`` consists of that keyword alone, so a default beside it does not exist. Defaults that are not
-   admissible are never filled; they are listed by `refused_defaults`.
+0. In draft-07 a schema with ``$ref`` consists of that keyword alone; what stands beside it does not exist.
+1. A **default is admissible** when it stands in a subschema that accepts it (formats not asserted). Defaults that are
+   not admissible are never filled; they are listed by `refused_defaults`.
 2. The **sources** of a list of schemas, for one object: go through the list in order; a schema that is an object and
    was not met before is a source, followed by the sources of its ``$ref``, then by those of its ``allOf`` members in
    order. ``$dynamicRef``, anyOf, oneOf, not, if/then/else and dependentSchemas lead nowhere.
@@ -15,16 +15,18 @@ Input: a schema S of a known dialect, and a JSON value V. Output: the completed 
    b. For each member that V had, replace its value W by fill(list of the subschemas that the sources' ``properties``
       hold for that name, in order, W). Items of arrays are not entered.
 4. The result of fill([S], V) is the completed value, with two exceptions, in which V is: more than 20,000 sources were
-   met in all, or the canonical forms of the defaults added have more than 262,144 bytes together; and S accepts V but
-   not the result (a default may clash with maxProperties, oneOf, not, …): filling never turns a valid value invalid.
+   met in all, or the members added have more than 262,144 bytes together, each counted as the canonical form of its
+   name and of its default; and S accepts V but not the result (a default may clash with maxProperties, oneOf, not, …):
+   filling never turns a valid value invalid.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from agentgate.canonical import Json, canonical
+from agentgate.tools.dialects import Dialect, in_force
 from agentgate.tools.evaluation import failures
 from agentgate.tools.positions import Document, Position, Refusal
 from agentgate.tools.spending import TooCostly, allowance
@@ -97,13 +99,22 @@ def admissible_defaults(document: Document) -> tuple[Mapping[int, tuple[tuple[st
     fills = {
         place: filled
         for place, position in document.positions.items()
-        if (filled := tuple(_fills(position.schema.get("properties", {}), admissible)))
+        if (filled := tuple(_fills(_properties(position.schema, document.dialect), admissible)))
     }
     return fills, tuple(sorted(refused))
 
 
+def merged_places(document: Document) -> Mapping[int, tuple[int, ...]]:
+    """List, for each place, the places whose properties count as its own: of its ``$ref``, then of its ``allOf``."""
+    return {
+        place: tuple(target for wanted in ("$ref", "allOf") for keyword, target in edges if keyword == wanted)
+        for place, edges in document.edges.items()
+        if any(keyword in ("$ref", "allOf") for keyword, _ in edges)
+    }
+
+
 def _is_stated(position: Position, document: Document) -> bool:
-    return "default" in position.schema and not (document.dialect.lonely_ref and "$ref" in position.schema)
+    return "default" in in_force(position.schema, document.dialect)
 
 
 def _is_accepted(position: Position, document: Document) -> bool:
@@ -129,16 +140,12 @@ def _fill(filling: _Filling, schemas: Sequence[Any], value: Json) -> Json:
     sources: dict[int, dict[str, Any]] = {}
     for schema in schemas:
         _collect(filling, schema, sources)
-    added: dict[str, Json] = {}
-    for place in sources:
-        for name, default in filling.schema.fills.get(place, ()):
-            if name not in value and name not in added:
-                added[name] = _copy(filling, default)
+    added = _additions(filling, sources, value)
     changed: dict[str, Json] = {}
-    for name, held in value.items():
-        inner = [source["properties"][name] for source in sources.values() if name in source.get("properties", ())]
-        completed = _fill(filling, inner, held)
-        if completed is not held:
+    properties = [_properties(source, filling.schema.dialect) for source in sources.values()]
+    for name, inner in _inner(properties, value).items():
+        completed = _fill(filling, inner, value[name])
+        if completed is not value[name]:
             changed[name] = completed
     return {**value, **changed, **added} if added or changed else value
 
@@ -150,15 +157,33 @@ def _collect(filling: _Filling, schema: Any, sources: dict[int, dict[str, Any]])
     if filling.sources > MOST_SOURCES:
         raise _TooMuch
     sources[id(schema)] = schema
-    for keyword in ("$ref", "allOf"):
-        for word, target in filling.schema.edges.get(id(schema), ()):
-            if word == keyword:
-                _collect(filling, filling.schema.positions[target].schema, sources)
+    for place in filling.schema.merged.get(id(schema), ()):
+        _collect(filling, filling.schema.positions[place].schema, sources)
 
 
-def _copy(filling: _Filling, default: bytes) -> Json:
-    filling.size += len(default)
-    if filling.size > MOST_BYTES:
-        raise _TooMuch
-    copied: Json = json.loads(default)
-    return copied
+def _additions(filling: _Filling, sources: Mapping[int, Any], value: Mapping[str, Json]) -> dict[str, Json]:
+    added: dict[str, Json] = {}
+    for place in sources:
+        for name, default in filling.schema.fills.get(place, ()):
+            if name not in value and name not in added:
+                filling.size += len(canonical(name)) + len(default)
+                if filling.size > MOST_BYTES:
+                    raise _TooMuch
+                added[name] = json.loads(default)
+    return added
+
+
+def _inner(sources: Iterable[Mapping[str, Any]], value: Mapping[str, Json]) -> dict[str, list[Any]]:
+    """Find the subschemas that the sources' properties hold for the members that are there, in order."""
+    inner: dict[str, list[Any]] = {}
+    for properties in sources:
+        smaller = properties if len(properties) < len(value) else value
+        for name in smaller:
+            if name in properties and name in value:
+                inner.setdefault(name, []).append(properties[name])
+    return inner
+
+
+def _properties(schema: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = in_force(schema, dialect).get("properties", {})
+    return properties

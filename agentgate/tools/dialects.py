@@ -4,7 +4,7 @@ Two, because the official test suite at hand proves two, and every real schema s
 is refused rather than checked by rules nobody tried on it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from referencing.jsonschema import DRAFT7, DRAFT202012
 SCHEMA_KEYWORD: Final = "$schema"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
     """One dialect's shape.
 
@@ -113,7 +113,11 @@ def subschemas(schema: dict[str, Any], dialect: Dialect) -> Iterator[tuple[str, 
             yield from ((keyword, value, name) for name, held in value.items() if isinstance(held, dict | bool))
 
 
-def applied_in_place(schema: dict[str, Any], keyword: str, dialect: Dialect) -> bool:
+def in_force(schema: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any]:
+    """Return the keywords of a schema that count: in draft-07 a ``$ref`` alone where there is one."""
+    return {"$ref": schema["$ref"]} if dialect.lonely_ref and "$ref" in schema else schema
+
+
+def applied_in_place(schema: Mapping[str, Any], keyword: str, dialect: Dialect) -> bool:
     """Tell whether a keyword's subschema is applied to the very value the schema is applied to."""
-    void = dialect.lonely_ref and keyword != "$ref" and "$ref" in schema
-    return keyword in dialect.in_place and not void
+    return keyword in dialect.in_place and keyword in in_force(schema, dialect)

@@ -4,6 +4,7 @@
 would make ``uniqueItems`` quadratic, and an ``enum`` of large values as slow as all of them together.
 """
 
+import codecs
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +15,8 @@ from agentgate.tools.spending import remembered, spend
 BYTES_PER_UNIT: Final = 8
 UNITS_PER_SCALAR: Final = 4
 UNITS_PER_FLOAT: Final = 32
+
+codecs.lookup("utf-16be")  # RFC 8785 sorts members by it: read from disk now, not while something is checked
 
 _LARGEST_INTEGER = 2**53 - 1  # beyond it a number has no canonical form
 

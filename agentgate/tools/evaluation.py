@@ -5,7 +5,7 @@ is the prepared copy of a schema that `positions` made. Whoever evaluates opens 
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from jsonschema import Draft7Validator, Draft202012Validator
@@ -13,7 +13,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import create
 from referencing import Registry
 
-from agentgate.tools.dialects import DRAFT_2020_12, Dialect
+from agentgate.tools.dialects import DRAFT_2020_12, Dialect, in_force
 from agentgate.tools.keywords import KEYWORDS_2020_12, KEYWORDS_DRAFT_07
 from agentgate.tools.spending import VISIT, spend
 
@@ -24,7 +24,7 @@ def evaluator(dialect: Dialect) -> Any:
     newest = dialect is DRAFT_2020_12
     library: Any = Draft202012Validator if newest else Draft7Validator
     keywords: Any = KEYWORDS_2020_12 if newest else KEYWORDS_DRAFT_07
-    applicable: Any = _only_the_reference if dialect.lonely_ref else _every_keyword
+    applicable: Any = partial(_applicable, dialect)
     made = create(
         meta_schema=library.META_SCHEMA,
         validators=keywords,
@@ -52,11 +52,6 @@ def failures(dialect: Dialect, value: Any, schema: Any, resolver: Any) -> Iterab
     return found
 
 
-def _every_keyword(schema: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _applicable(dialect: Dialect, schema: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     spend(VISIT)
-    return schema.items()
-
-
-def _only_the_reference(schema: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    spend(VISIT)
-    return (("$ref", schema["$ref"]),) if "$ref" in schema else schema.items()
+    return in_force(schema, dialect).items()

@@ -16,7 +16,7 @@ import re2
 
 from agentgate.tools.spending import KEYWORD, spend
 
-MAX_MEMORY: Final = 4 << 20  # bytes for one pattern's program and its automaton
+MAX_MEMORY: Final = 8 << 20  # bytes for one pattern's program and its automaton
 STEPS_PER_UNIT: Final = 80  # of RE2's slow path, which takes len(text) x len(program) steps: 3e8 a second
 
 # ECMA-262 §22.2.2.9, CharacterClassEscape :: s, and its complement.
@@ -41,7 +41,7 @@ _TOKEN = re.compile(
     | \\0(?![0-9])(?P<nul>)
     | \\(?P<property>[pP]\{[^}]*\})
     | \\(?P<escaped>.)
-    | (?P<plain>.)
+    | (?P<plain>[^\\])
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -19,7 +19,7 @@ from agentgate.tools.dialects import SCHEMA_KEYWORD, Dialect, applied_in_place, 
 from agentgate.tools.equality import Constant, Members
 from agentgate.tools.patterns import Pattern, Patterned, Uncompilable, compile_pattern
 
-MOST_PATTERNS: Final = 128  # distinct ones in a schema; the most that a real one has is 4
+MOST_PATTERNS: Final = 64  # distinct ones in a schema; the most that a real one has is 4
 MOST_INSTRUCTIONS: Final = 500_000  # of all its patterns together
 LONGEST_CHAIN: Final = 32  # subschemas applied in place, one inside another: stack at every level of the value
 

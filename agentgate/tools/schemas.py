@@ -11,7 +11,7 @@ from typing import Any, Final
 from agentgate.canonical import DEFAULT_BOUNDS, Json, canonical, pointer, snapshot
 from agentgate.errors import NotCanonical, SpecRefused
 from agentgate.tools.declared import declarations
-from agentgate.tools.defaults import admissible_defaults
+from agentgate.tools.defaults import admissible_defaults, merged_places
 from agentgate.tools.dialects import DIALECTS, DRAFT_2020_12, SCHEMA_KEYWORD, Dialect, named_dialect
 from agentgate.tools.expectations import expectation
 from agentgate.tools.metaschemas import MOST_KEYWORDS, illegal, meta_schema
@@ -112,7 +112,7 @@ def _checked(document: Document, root: dict[str, Any]) -> CheckedSchema:
         root=root,
         resolver=document.positions[id(root)].resolver,
         positions=document.positions,
-        edges=document.edges,
+        merged=merged_places(document),
         fills=fills,
         refused_defaults=refused,
         names=names,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from jsonschema.exceptions import ValidationError
+from referencing.jsonschema import DRAFT202012
 
 from agentgate.tools.spending import KEYWORD, spend
 
@@ -55,7 +56,15 @@ def _applied(validator: Any, value: Any, schema: Any) -> Iterator[Applied]:
             inner = validator.evolve(schema=found.contents, _resolver=found.resolver)
             yield from _applied(inner, value, found.contents)
     for subschema in _alternatives(validator, value, schema):
-        yield from _applied(validator, value, subschema)
+        yield from _applied(_within(validator, subschema), value, subschema)
+
+
+def _within(validator: Any, schema: Any) -> Any:
+    """Stand inside a subschema, whose own identifier changes what its references are relative to."""
+    if not isinstance(schema, dict) or "$id" not in schema:
+        return validator
+    inside = validator._resolver.in_subresource(DRAFT202012.create_resource(schema))  # noqa: SLF001 - as above
+    return validator.evolve(schema=schema, _resolver=inside)
 
 
 def _alternatives(validator: Any, value: Any, schema: dict[str, Any]) -> Iterator[Any]:

@@ -57,7 +57,7 @@ class CheckedSchema:
         root: its prepared form; not JSON any more, and nobody else's.
         resolver: finds what it refers to, inside the document.
         positions: its places by identity.
-        edges: for each place the places that apply to the same value, with the keyword that says so.
+        merged: for each place those whose properties count as its own when defaults are filled in.
         fills: for each place with properties, the defaults that may be filled in, by name.
         refused_defaults: pointers to the defaults that their own subschema refuses.
         names: the argument names it declares at its root.
@@ -69,7 +69,7 @@ class CheckedSchema:
     root: dict[str, Any] = field(repr=False)
     resolver: Any = field(repr=False)
     positions: Mapping[int, Position] = field(repr=False)
-    edges: Mapping[int, list[tuple[str, int]]] = field(repr=False)
+    merged: Mapping[int, tuple[int, ...]] = field(repr=False)
     fills: Mapping[int, tuple[tuple[str, bytes], ...]] = field(repr=False)
     refused_defaults: tuple[str, ...] = field(repr=False)
     names: frozenset[str] = field(repr=False)
