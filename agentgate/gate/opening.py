@@ -38,18 +38,27 @@ class Run:
     principal: str
 
 
-def open_ledger(url: str, clock: Clock) -> Ledger:
+def open_ledger(url: str, clock: Clock, *, read_only: bool = False) -> Ledger:
     """Open a ledger that was migrated.
+
+    Args:
+        url: as for `Gate.open`.
+        clock: the ledger clock.
+        read_only: open nothing for writing.
 
     Raises:
         WrongSchema: its tables are missing, older or newer than this code's.
         UnsafeStore: it does not exist, or lies where a ledger must not.
     """
-    database = Database(url)
+    database = Database(url, read_only=read_only)
     database.open()
-    with database.read() as connection:
-        check_version(connection, database.url)
-        id_ = runs.ledger_id(connection)
+    try:
+        with database.read() as connection:
+            check_version(connection, database.url)
+            id_ = runs.ledger_id(connection)
+    except BaseException:
+        database.close()
+        raise
     return Ledger(database, clock=clock, id=id_)
 
 
