@@ -68,6 +68,8 @@ REFUSED: dict[tuple[str, str], str] = {
     ("draft7", "refRemote: retrieved nested refs resolve relative to their URI not $id"): REMOTE,
     ("draft7", "refRemote: root ref in remote ref"): REMOTE,
 }
+# What the oldest jsonschema that is allowed gets wrong; the newest agrees.
+LATER = {"unevaluatedProperties: unevaluatedProperties with adjacent non-bool additionalProperties"}
 JUDGED = {"draft2020-12": 1_241, "draft7": 900}
 
 
@@ -115,10 +117,8 @@ def test_required_tests_get_the_library_s_verdict_but_for_the_named_list(
             continue
         for test in group.tests:
             mine = not check(schema, snapshot(test["data"]))
-            assert mine == plain(library, group.schema, test["data"]) == test["valid"], (
-                group.name,
-                test["description"],
-            )
+            assert mine == test["valid"], (group.name, test["description"])
+            assert group.name in LATER or mine == plain(library, group.schema, test["data"])
             judged += 1
     assert refused == {key for key in REFUSED if key[0] == name}
     assert judged == JUDGED[name]
