@@ -16,7 +16,7 @@ from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.executing import REPLAYED, Executor
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.names import DEFAULT_TENANT, check_key, check_name, check_tenant
+from agentgate.gate.names import DEFAULT_TENANT, check_key, check_name, check_tenant, recordable
 from agentgate.gate.opening import Run
 from agentgate.gate.performing import Performer
 from agentgate.gate.proposing import Proposed, Proposer
@@ -325,12 +325,13 @@ class Gate:
         principal: str | None,
         provenance: object,
     ) -> Call:
+        behalf = run.principal if principal is None else check_name(principal, "principal")
         return Call(
-            namespace=namespace,
-            tool=tool,
+            namespace=recordable(namespace, "namespace"),
+            tool=recordable(tool, "tool"),
             arguments=arguments,
-            principal=run.principal if principal is None else check_name(principal, "principal"),
-            key=check_key(key),
+            principal=behalf,
+            key=check_key(key, principal=behalf),
             provenance=provenance,
         )
 

@@ -1,9 +1,12 @@
 """Names that callers choose and the record keeps in clear for ever: what they may look like."""
 
 import re
+from dataclasses import replace
+from typing import get_args
 
-from agentgate.action import Key
+from agentgate.action import Key, KeySource
 from agentgate.errors import Misuse
+from agentgate.tools.names import MAX_NAME
 
 LONGEST = 200
 DEFAULT_TENANT = "default"
@@ -34,14 +37,36 @@ def check_tenant(value: object) -> str:
     return name
 
 
-def check_key(value: str | Key | None) -> Key | None:
-    """Return a caller's key: a plain text is the caller's own choice."""
+def check_key(value: str | Key | None, *, principal: str) -> Key | None:
+    """Return a caller's key: a plain text is the caller's own choice, one from outside is the principal's own.
+
+    Raises:
+        Misuse: no key that a caller may give, or another scope than docs/format.md gives its source.
+    """
     if value is None:
         return None
     key = Key(source="caller", text=value) if isinstance(value, str) else value
-    if type(key) is not Key or key.source == "own":
+    if type(key) is not Key or key.source == "own" or key.source not in get_args(KeySource):
         raise Misuse("key: give a text, or a Key of source caller, adapter or outside")
     check_name(key.text, "key")
-    if key.scope:
-        check_name(key.scope, "key.scope")
-    return key
+    scope = principal if key.source == "outside" else ""
+    if key.scope not in ("", scope):
+        raise Misuse("key.scope: leave it out; a key from outside gets its proposal's principal, others have none")
+    return replace(key, scope=scope)
+
+
+def recordable(value: object, field: str) -> str:
+    """Return a tool's name, which a model may have made up, as the record can hold it.
+
+    What no tool can be called stands escaped and cut behind ``$unfit:``, so that it is refused as unknown: names
+    that begin with ``$`` are agentgate's own.
+
+    Raises:
+        Misuse: it is no text.
+    """
+    if not issubclass(type(value), str):
+        raise Misuse(f"{field}: give a text")
+    name: str = str.__str__(value)  # its type was just asked, not what it says of itself
+    if len(name) <= MAX_NAME and not _UNFIT.search(name):
+        return name
+    return f"$unfit:{name[:MAX_NAME].encode('unicode_escape').decode('ascii')}"[:MAX_NAME]
