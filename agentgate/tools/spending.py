@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-MOST_KEYWORDS: Final = 20_000  # databases.md, jsonschema: the most that a real call took is 211
+MOST_KEYWORDS: Final = 20_000  # the most that a real call took is 211
 
 KEYWORD: Final = 64  # units of one keyword evaluation; cheaper work counts in fractions of it
 VISIT: Final = 8  # entering a subschema, which costs time even where it holds no keyword
