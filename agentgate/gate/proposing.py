@@ -103,6 +103,8 @@ def standing(connection: Connection, run: RunRecord, thought: Thought, *, supers
     if not supersede or found.attempts:
         raise KeyConflict(thought.tool, thought.key.text)
     waiting = found.state in {State.HELD, State.READY}
+    if waiting and found.run != run.id:  # its end would stand in another chain than this call's transaction writes
+        raise KeyConflict(thought.tool, thought.key.text)
     return Standing(supersedes=found if waiting else None, revision=found.revision + 1)
 
 
@@ -151,8 +153,11 @@ class Proposer:
         for _ in range(TRIES):
             seen = self._look(run, thought, supersede=supersede)
             asked = self._ask(mind, thought, seen)
-            write = partial(self._write, thought=asked, seen=seen, supersede=supersede, then=then)
-            done = self._ledger.change(run, write, documents=mind.documents)
+            repeat = seen.standing.repeat
+            work = self._write if repeat is None else self._repeat
+            write = partial(work, thought=asked, seen=seen, supersede=supersede, then=then)
+            # A repeat is of any run of the tenant: what happens to the action stands in its own run's chain.
+            done = self._ledger.change(run if repeat is None else repeat.run, write, documents=mind.documents)
             if done is not None:
                 return done
         raise Unavailable("moved", f"the run or its key changed {TRIES} times while the policy was asked; try again")
@@ -185,12 +190,7 @@ class Proposer:
         if draft.run.state is not seen.run.state:
             return None
         now = standing(transaction.connection, draft.run, thought, supersede=supersede)
-        if now.repeat is not None:
-            file = transaction.file(now.repeat.id)
-            if expire(draft, file):
-                return None
-            return then(transaction, Proposed(file=file, thought=thought, repeated=True))
-        if now.revision != seen.standing.revision or seen.standing.repeat is not None:
+        if now.repeat is not None or now.revision != seen.standing.revision:
             return None
         if now.supersedes is not None:
             transaction.file(now.supersedes.id)
@@ -198,6 +198,25 @@ class Proposer:
         file = propose(draft, thought, chance(self._ledger, self._settings), revision=now.revision)
         refuse_waiting(transaction)
         return then(transaction, Proposed(file=file, thought=thought, repeated=False))
+
+    def _repeat(
+        self,
+        transaction: Transaction,
+        *,
+        thought: Thought,
+        seen: Seen,
+        supersede: bool,
+        then: Callable[[Transaction, Proposed], T],
+    ) -> T | None:
+        """Find the action that the call repeats, or return None where the key stands for another by now."""
+        now = standing(transaction.connection, transaction.draft.run, thought, supersede=supersede)
+        assert seen.standing.repeat is not None  # the caller looked
+        if now.repeat is None or now.repeat.id != seen.standing.repeat.id:
+            return None
+        file = transaction.file(now.repeat.id)
+        if expire(transaction.draft, file):
+            return None
+        return then(transaction, Proposed(file=file, thought=thought, repeated=True))
 
 
 def chance(ledger: Ledger, settings: Settings) -> Chance:

@@ -14,6 +14,7 @@ from agentgate.clock import Clock
 from agentgate.event import Event, decode
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource
+from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 
@@ -70,8 +71,17 @@ class World:
 
     def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Read or write the file as somebody else would, in a transaction of its own."""
-        with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
+        with closing(self.connect()) as connection:
             return connection.execute(statement, values).fetchall()
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the file beside the gates.
+
+        With the library that they use: two of them in one process drop each other's locks, and the one that is
+        closed first takes the other's write-ahead log away.
+        """
+        connection: sqlite3.Connection = sqlite.module().connect(str(self.path), timeout=10, isolation_level=None)
+        return connection
 
     def value(self, statement: str, *values: object) -> Any:
         """Read one value of one row."""
