@@ -8,13 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import Literal
+from typing import Literal, get_args
 
-from agentgate.canonical import Json
+from agentgate.canonical import Json, canonical
 from agentgate.digests import digest, document_digest
-from agentgate.errors import PolicyRefused
+from agentgate.errors import NotCanonical, PolicyRefused
+
+Kind = Literal["open", "closed"]
 
 PYTHON = "python"
+MAX_NAME = 200
+MAX_BYTES = 262_144  # every decision's event repeats the documents' names and digests
 
 # The engine's version is that of how *we* ask a Python function, not the interpreter's: a patched interpreter
 # is no other policy, and would otherwise put every approved action back to its approvers.
@@ -27,15 +31,15 @@ class PolicyIdentity:
 
     Args:
         kind: ``closed`` when engine and documents are all there is to it, else ``open``.
-        engine: what runs it.
+        engine: what runs it; 1 to 200 printable characters, in clear for ever.
         engine_version: of that engine; another version is another policy.
         documents: (name, content) pairs, each name once; kept sorted by name.
 
     Raises:
-        PolicyRefused: a document's name stands twice.
+        PolicyRefused: a document's name stands twice, or a part is not what an event can record.
     """
 
-    kind: Literal["open", "closed"]
+    kind: Kind
     engine: str
     engine_version: str
     documents: tuple[tuple[str, bytes], ...] = field(repr=False)
@@ -47,7 +51,25 @@ class PolicyIdentity:
         if len(set(names)) < len(names):
             raise PolicyRefused(self.engine, "/documents", "a name stands twice", "give each document its own name")
         object.__setattr__(self, "documents", documents)
+        self._check()
         object.__setattr__(self, "digest", digest("policy", self._bound()))
+
+    def _check(self) -> None:
+        """Refuse what the readers of an event would refuse once it is chained."""
+        if self.kind not in get_args(Kind):
+            raise PolicyRefused(str(self.engine), "/kind", "an unknown word", "use open or closed")
+        for field_, value in (("engine", self.engine), ("engine_version", self.engine_version)):
+            if type(value) is not str or not 0 < len(value) <= MAX_NAME or not value.isprintable():
+                remedy = f"give 1 to {MAX_NAME} printable characters"
+                raise PolicyRefused("identity", f"/{field_}", "no name", remedy)
+        if any(type(name) is not str for name, _ in self.documents):
+            raise PolicyRefused(self.engine, "/documents", "a name that is no text", "name each document by a text")
+        try:
+            size = len(canonical(self._documents()))
+        except NotCanonical as error:
+            raise PolicyRefused(self.engine, f"/documents{error.path}", error.reason, error.remedy) from error
+        if size > MAX_BYTES:
+            raise PolicyRefused(self.engine, "/documents", f"{size} bytes of names and digests", "join some of them")
 
     def to_json(self) -> dict[str, Json]:
         """Return what an event's ``engine`` says: the parts of the identity, its documents by digest."""
@@ -79,11 +101,15 @@ def stated(identity: str) -> PolicyIdentity:
         identity: any text that changes whenever the policy's answers may; the author answers for that.
 
     Raises:
-        PolicyRefused: it is empty.
+        PolicyRefused: it is empty, or no Unicode.
     """
-    if not identity:
+    try:
+        content = identity.encode()
+    except UnicodeEncodeError as error:
+        raise PolicyRefused(PYTHON, "/identity", "a lone surrogate", "give text that UTF-8 can encode") from error
+    if not content:
         raise PolicyRefused(PYTHON, "/identity", "empty", "give a text that changes whenever the policy does")
-    return _python(("stated", identity.encode()))
+    return _python(("stated", content))
 
 
 def of_function(function: Callable[..., object]) -> PolicyIdentity:

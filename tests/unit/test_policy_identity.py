@@ -161,3 +161,36 @@ def test_a_function_without_a_readable_file_needs_a_stated_identity() -> None:
     exec(compile("def decide(request): return None", "<string>", "exec"), names)
     with pytest.raises(PolicyRefused):
         of_function(names["decide"])
+
+
+# An event records these parts; what its readers refuse must never be chained.
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"kind": "weird"}, "/kind"),
+        ({"engine": ""}, "/engine"),
+        ({"engine": "x" * 201}, "/engine"),
+        ({"engine": "a\nb"}, "/engine"),
+        ({"engine": None}, "/engine"),
+        ({"engine_version": ""}, "/engine_version"),
+        ({"engine_version": 1}, "/engine_version"),
+        ({"documents": (("\ud800", b""),)}, "/documents/0/name"),
+        ({"documents": ((7, b""),)}, "/documents"),
+        ({"documents": tuple((f"{n}", b"") for n in range(3_000))}, "/documents"),
+        ({"documents": (("x" * 300_000, b""),)}, "/documents"),
+    ],
+)
+def test_a_part_that_no_event_can_record_is_refused(change: dict[str, Any], path: str) -> None:
+    with pytest.raises(PolicyRefused) as caught:
+        identity(**change)
+    assert caught.value.path == path
+
+
+def test_the_largest_parts_allowed_can_be_recorded() -> None:
+    largest = identity(engine="x" * 200, engine_version="é" * 200, documents=(("", b""), ("\x00" * 30_000, b"")))
+    assert BODIES["policy_activated"]["engine"](largest.to_json(), "/engine") is None
+
+
+def test_a_stated_identity_that_is_no_unicode_is_refused() -> None:
+    with pytest.raises(PolicyRefused, match="surrogate"):
+        stated("\ud800")
