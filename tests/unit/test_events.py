@@ -11,6 +11,8 @@ from agentgate.canonical import Json, canonical
 from agentgate.digests import digest
 from agentgate.errors import Damaged
 from agentgate.event import Event, decode, event_hash, genesis, offence
+from agentgate.tools.names import MAX_NAME
+from agentgate.tools.recovery import FunctionName
 from support.bodies import DECIDED, TYPES, WITHOUT_ACTION, document
 from support.ids import ACTION, AT_US, LEDGER, RUN, a_hash
 
@@ -207,3 +209,11 @@ def test_the_sample_is_not_shared_between_tests() -> None:
     kept = deepcopy(first)
     _body(document("proposed"))["tool"] = "other"
     assert document("proposed") == kept
+
+
+@pytest.mark.parametrize("kind", ["confirmed", "contradicted"])
+def test_a_check_is_named_by_whatever_a_spec_may_call_it(kind: str) -> None:
+    longest = FunctionName(name="n" * MAX_NAME, version="a\u00a0b")  # longer than a code, and not all printable
+    event = document(kind)
+    _body(event).update(longest.to_json())
+    assert offence(event) is None
