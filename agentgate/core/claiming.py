@@ -185,8 +185,8 @@ def refuse(draft: Draft, file: ActionFile, reason: str, judgement: Judgement | N
         body |= judgement.fields() | {"validator": validator()}
         error = denial(judgement)[1] if reason in {"policy_denied", "aborted"} else error
     draft.add("refused", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
-    if reason == "aborted" and draft.run.state is RunState.OPEN:
-        halt(draft, "aborted")
+    if reason in _HALTING and draft.run.state is RunState.OPEN:
+        halt(draft, reason)
     return error
 
 
@@ -227,3 +227,4 @@ def expire(draft: Draft, file: ActionFile) -> bool:
 
 
 _MOST_ASKED = 2
+_HALTING = frozenset({"aborted", "limit_wall"})  # design §3: these end the run, not this action alone

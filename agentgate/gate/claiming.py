@@ -95,6 +95,7 @@ def claim(
         return waiting(file, hindered)
     if isinstance(hindered, Stop):
         refuse(draft, file, hindered.reason)
+        refuse_waiting(transaction)
         return None
     lease = Lease(holder=claimant.holder, lease_us=claimant.lease_us, timeout_us=to_us(spec.timeout))
     fence = actions.open_attempt(transaction.connection, opening(draft, file, lease))
