@@ -16,6 +16,7 @@ from agentgate.store.schema import WAITING, actions, approvals, attempts, votes
 from agentgate.store.statements import Row, Statement, insert_all
 
 RECENT = 16
+_BETWEEN = "\n"  # a code is printable text, which may hold a space but never a newline
 
 _ACTION_FIELDS = tuple(field.name for field in fields(ActionRecord))
 _MOVING = (
@@ -139,7 +140,7 @@ def _action(row: Row) -> ActionRecord:
         expires_at_us=expires_at_us,
         result_n=result_n,
         outcome=outcome,
-        waited=tuple(waited.split()),
+        waited=tuple(waited.split(_BETWEEN)) if waited else (),
     )
 
 
@@ -152,7 +153,7 @@ def _state(action: str, word: str) -> State:
 
 def _row(action: ActionRecord) -> dict[str, Any]:
     row = {name: getattr(action, name) for name in _ACTION_FIELDS if name != "key"}
-    row["state"], row["waited"] = action.state.value, " ".join(action.waited)
+    row["state"], row["waited"] = action.state.value, _BETWEEN.join(action.waited)
     row["key_source"], row["key_scope"], row["key_text"] = action.key.source, action.key.scope, action.key.text
     return row
 

@@ -127,12 +127,14 @@ class Database:
                 unless ``reason`` is ``commit``: then it may be, and must be read back.
             Damaged: the file was removed or replaced, or the database contradicts itself.
         """
+        forking.check()
         with self._front.exclusive(), self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Hold one snapshot for reading; keep it short, a writer may be waiting (SQLite's DELETE journal)."""
+        forking.check()
         if self.journal == "wal" and self.path is not None:
             with self._transaction("BEGIN") as connection:
                 yield connection

@@ -50,6 +50,16 @@ def carry(connection: object) -> None:
     _carried.append(connection)
 
 
+def check() -> None:
+    """Refuse to open a ledger in a process that carries its parent's connections.
+
+    Raises:
+        Unavailable: it was forked inside a transaction.
+    """
+    if _process.carried:
+        raise Unavailable("forked", "this process was forked inside a transaction; start it anew (spawn) instead")
+
+
 def check_same(pid: int) -> None:
     """Refuse to end a transaction that another process began.
 
@@ -68,16 +78,10 @@ def register(idle: Idle) -> None:
 
 @contextmanager
 def inside() -> Iterator[None]:
-    """Be inside a transaction: this process does not fork meanwhile, unless this very thread does it.
-
-    Raises:
-        Unavailable: the process was forked out of a transaction.
-    """
+    """Be inside a transaction: this process does not fork meanwhile, unless this very thread does it."""
     me = threading.get_ident()
     with _process.changed:
         _process.changed.wait_for(lambda: not _process.forking or me in _process.inside)
-        if _process.carried:
-            raise Unavailable("forked", "this process was forked inside a transaction; start it anew (spawn) instead")
         _process.inside[me] += 1
     try:
         yield

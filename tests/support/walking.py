@@ -63,8 +63,7 @@ class Walk:
     def commit(self) -> Plan:
         """Return what was drafted, and go on from there in a draft of its own."""
         plan = self.draft.plan()
-        run = self.draft.run
-        self.draft = Draft(Head(run=run.id, n=run.n + 1, hash=run.head), run, at_us=run.at_us)
+        self.read(self.draft.run, {action: self.file(action) for action in self.models})
         return plan
 
     def read(self, run: RunRecord, files: Mapping[str, ActionFile]) -> None:
