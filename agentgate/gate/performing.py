@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agentgate.canonical import Json, canonical, parse
+from agentgate.canonical import parse
 from agentgate.clock import to_datetime, to_us
 from agentgate.core import classifying, recording
 from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
 from agentgate.core.records import ActionFile
-from agentgate.digests import fingerprint, idempotency_key
+from agentgate.core.sameness import outcome_fingerprint
+from agentgate.digests import idempotency_key
 from agentgate.effects import Effect, Overran, Raised, Returned, run
 from agentgate.errors import Unavailable
 from agentgate.gate.claiming import Claim
@@ -170,10 +171,7 @@ def kept(
     request = file.action.request
     outcome = None
     if key is not None and request is not None:
-        body: dict[str, Json] = observation.to_json()
-        result = body.get("value", body.get("error"))
-        named: dict[str, Json] = {"request": request.hex(), "status": observation.status, "result": result}
-        outcome = fingerprint(key, "outcome", canonical(named))
+        outcome = outcome_fingerprint(key, request=request, observation=observation)
     return Kept(payload=ledger.payload(kind, content), outcome=outcome, size=len(content))
 
 

@@ -13,7 +13,9 @@ from agentgate.core.claiming import expire
 from agentgate.core.proposing import Chance, Thought, propose
 from agentgate.core.reasons import REVISABLE
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
-from agentgate.errors import KeyConflict, NotFound, Unavailable
+from agentgate.core.sameness import Asked, same_arguments
+from agentgate.errors import Damaged, KeyConflict, NotFound, Unavailable
+from agentgate.event import decode
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import TRIES, Ledger, Transaction
 from agentgate.gate.settings import Settings
@@ -109,12 +111,28 @@ def standing(connection: Connection, run: RunRecord, thought: Thought, *, supers
 
 
 def _same_arguments(connection: Connection, found: ActionRecord, thought: Thought) -> bool:
-    """Compare bytes against bytes: as supplied, or as completed; where they are gone, by fingerprint."""
-    completed = events.payload(connection, found.run, found.proposed_n, "arguments")
-    if completed is None:
-        return found.request is not None and found.request == thought.request
-    supplied = events.payload(connection, found.run, found.proposed_n, "supplied") or completed
-    return canonical(thought.supplied) == supplied.content or canonical(thought.arguments) == completed.content
+    """Compare with what was recorded: as supplied, or as completed; where they are gone, by fingerprint."""
+    new = Asked(supplied=canonical(thought.supplied), arguments=canonical(thought.arguments), request=thought.request)
+    supplied, arguments = (_content(connection, found, kind) for kind in ("supplied", "arguments"))
+    recorded = Asked(supplied=supplied, arguments=arguments, request=found.request)
+    if same_arguments(new, recorded):
+        return True
+    # A payload that was never there is the next one (docs/format.md); one that was erased is not.
+    return supplied is None and new.supplied == arguments and not _was_supplied(connection, found)
+
+
+def _content(connection: Connection, found: ActionRecord, kind: str) -> bytes | None:
+    payload = events.payload(connection, found.run, found.proposed_n, kind)
+    return None if payload is None else payload.content
+
+
+def _was_supplied(connection: Connection, found: ActionRecord) -> bool:
+    """Tell whether the proposal named what was supplied apart from what was completed."""
+    link = events.link(connection, found.run, found.proposed_n)
+    if link is None:
+        raise Damaged(f"run {found.run}", f"its event {found.proposed_n} is missing")
+    named = decode(link.encoded).body["payloads"]
+    return type(named) is dict and "supplied" in named
 
 
 class Proposer:

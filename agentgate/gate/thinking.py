@@ -14,6 +14,7 @@ from agentgate.core.draft import RECORDED_BOUNDS, Payload
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Thought, invalid
 from agentgate.core.records import RunRecord
+from agentgate.core.sameness import request_fingerprint
 from agentgate.digests import document_digest, fingerprint
 from agentgate.errors import NotCanonical
 from agentgate.gate.ledger import Ledger
@@ -164,7 +165,8 @@ class Mind:
         if spec.resource is not None:
             template = parse_template(spec.resource, tool=spec.name)
             resource = fingerprint(key, "resource", expand(template, thought.arguments).encode())
-        return replace(thought, request=request_fingerprint(key, thought), resource=resource)
+        request = request_fingerprint(key, namespace=thought.namespace, tool=thought.tool, arguments=thought.arguments)
+        return replace(thought, request=request, resource=resource)
 
     def judge(self, thought: Thought, run: RunRecord, view: View, *, revision: int) -> Judgement:
         """Ask the policy, with the facts it declares; whatever goes wrong denies."""
@@ -204,12 +206,6 @@ class Mind:
             facts=self.ledger.payload("facts", facts) if names else None,
             texts=self.ledger.payload("texts", canonical({**texts})) if texts else None,
         )
-
-
-def request_fingerprint(key: bytes, thought: Thought) -> bytes:
-    """Recognise the same request of a tenant, whatever its key."""
-    asked = {"namespace": thought.namespace, "tool": thought.tool, "arguments": thought.arguments}
-    return fingerprint(key, "request", canonical(asked))
 
 
 def _raw(arguments: object) -> bytes | None:
