@@ -80,8 +80,8 @@ class Mind:
         """Parse, complete and check a call; never raises for what is in it."""
         thought = self._named(call)
         try:
+            thought = self._placed(thought, call)
             supplied = self._read(call.arguments)
-            provenance = None if call.provenance is None else snapshot(call.provenance, bounds=self.settings.bounds)
         except NotCanonical as error:
             return self._refused(thought, call, _uncanonical(error))
         spec = thought.spec
@@ -92,8 +92,8 @@ class Mind:
             content = canonical(completed)
             # From here on everything reads what the canonical bytes say, which defaults may have grown.
             completed = parse(content, bounds=self.settings.bounds)
-        except NotCanonical as error:
-            return self._refused(thought, call, _uncanonical(error))
+        except NotCanonical as error:  # the defaults made it too large
+            return self._refused(thought, call, _uncanonical(error), supplied=canonical(supplied))
         extra = undeclared(spec.checked_input, completed)
         thought = replace(
             thought,
@@ -101,8 +101,7 @@ class Mind:
             completed=True,
             supplied=supplied,
             undeclared=extra,
-            provenance=parse(canonical(provenance), bounds=RECORDED_BOUNDS),
-            payloads=self._payloads(call, supplied, content, provenance),
+            payloads=thought.payloads + self._payloads(_raw(call.arguments), canonical(supplied), content),
         )
         error_ = _invalid(spec, completed, extra)
         if error_ is not None:
@@ -121,20 +120,29 @@ class Mind:
             key=call.key or Key(source="own", text=id_),
         )
 
+    def _placed(self, thought: Thought, call: Call) -> Thought:
+        """Keep where the call came from, whatever becomes of its arguments: the action is bound to it."""
+        if call.provenance is None:
+            return thought
+        content = canonical(snapshot(call.provenance, bounds=self.settings.bounds))
+        payloads = (self.ledger.payload("provenance", content),)
+        return replace(thought, provenance=parse(content, bounds=RECORDED_BOUNDS), payloads=payloads)
+
     def _read(self, arguments: object) -> Json:
         if type(arguments) is str or type(arguments) is bytes:
             return parse(arguments, bounds=self.settings.bounds)
         return snapshot(arguments, bounds=self.settings.bounds)
 
-    def _refused(self, thought: Thought, call: Call, error: Error) -> Thought:
-        """Refuse the input itself; raw bytes that reached a spec are kept, others only measured."""
+    def _refused(self, thought: Thought, call: Call, error: Error, *, supplied: bytes | None = None) -> Thought:
+        """Refuse the input itself; what reached a spec is kept, raw input that reached none is only measured."""
         reason = "unknown_tool" if error.code == "unknown_tool" else "invalid_arguments"
         raw = _raw(call.arguments)
-        payloads: tuple[Payload, ...] = ()
-        if raw is not None and thought.spec is not None and len(raw) <= self.settings.bounds.max_bytes:
-            payloads = (self.ledger.payload("raw", raw),)
-        measured = len(raw) if raw is not None and not payloads else None
-        return replace(invalid(thought), refusal=(reason, error), payloads=payloads, raw_bytes=measured)
+        kept = raw is not None and thought.spec is not None and len(raw) <= self.settings.bounds.max_bytes
+        payloads = self._payloads(raw if kept else None, supplied, None)
+        measured = len(raw) if raw is not None and not kept else None
+        return replace(
+            invalid(thought), refusal=(reason, error), payloads=thought.payloads + payloads, raw_bytes=measured
+        )
 
     def _unknown(self, call: Call) -> Error:
         near = list(self.tools.near(call.namespace, call.tool))
@@ -145,17 +153,14 @@ class Mind:
             suggested_action="use one of the registered tools, by its exact name",
         )
 
-    def _payloads(self, call: Call, supplied: Json, content: bytes, provenance: Json) -> tuple[Payload, ...]:
-        """Keep what was sent, each form of it only where it differs from the next (formats, Payloads)."""
-        sent, raw = canonical(supplied), _raw(call.arguments)
-        kept = [self.ledger.payload("arguments", content)]
-        if sent != content:
-            kept.append(self.ledger.payload("supplied", sent))
-        if raw is not None and raw != sent:
-            kept.append(self.ledger.payload("raw", raw))
-        if call.provenance is not None:
-            kept.append(self.ledger.payload("provenance", canonical(provenance)))
-        return tuple(kept)
+    def _payloads(self, *forms: bytes | None) -> tuple[Payload, ...]:
+        """Keep what was raw, supplied and completed, each only where it differs from the next (docs/format.md)."""
+        following = (*forms[1:], None)
+        return tuple(
+            self.ledger.payload(kind, content)
+            for kind, content, next_one in zip(("raw", "supplied", "arguments"), forms, following, strict=True)
+            if content is not None and content != next_one
+        )
 
     def _fingerprinted(self, thought: Thought, key: bytes | None) -> Thought:
         spec = thought.spec
