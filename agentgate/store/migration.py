@@ -3,6 +3,7 @@
 Opening a gate never migrates; it only reads the version (`agentgate.store.version`).
 """
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ __all__ = ["Upgraded", "current", "scripts", "upgrade", "upgrade_in"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CLOCK = SystemClock()
+_turn = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,12 @@ def scripts() -> Path:
 
 
 def _run_scripts(connection: Connection) -> None:
+    # alembic's environment and its `op` are the process's: two threads, on whatever databases, would share them.
+    with _turn:
+        _upgrade(connection)
+
+
+def _upgrade(connection: Connection) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
     command.upgrade(config, REVISION)
