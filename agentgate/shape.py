@@ -27,9 +27,9 @@ def misfit(shape: Shape, value: Json, path: str = "") -> str | None:
     for name, check in shape.items():
         bare = name.removesuffix("?")
         if bare in value:
-            found = check(value[bare], path + pointer(bare))
+            found = check(value[bare], "")  # where it stands is written out only where something is wrong
             if found is not None:
-                return found
+                return path + pointer(bare) + found
         elif bare == name:
             return path + pointer(bare)
     return None
@@ -81,8 +81,11 @@ def listing(check: Check) -> Check:
     def passes(value: Json, path: str) -> str | None:
         if type(value) is not list:
             return path
-        found = (check(item, path + pointer(index)) for index, item in enumerate(value))
-        return next((offence for offence in found if offence is not None), None)
+        for index, item in enumerate(value):
+            found = check(item, "")
+            if found is not None:
+                return path + pointer(index) + found
+        return None
 
     return passes
 
@@ -96,9 +99,9 @@ def mapping(check: Check, *, names: frozenset[str] | None = None) -> Check:
         for name, item in value.items():
             if names is not None and name not in names:
                 return path + pointer(name)
-            found = check(item, path + pointer(name))
+            found = check(item, "")
             if found is not None:
-                return found
+                return path + pointer(name) + found
         return None
 
     return passes
