@@ -2,6 +2,21 @@ from agentgate.action import Key as Key
 from agentgate.approval import Requirement as Requirement
 from agentgate.canonical import Bounds as Bounds
 from agentgate.canonical import Json as Json
+from agentgate.core.findings import (
+    Difference as Difference,
+)
+from agentgate.core.findings import (
+    NotEvaluated as NotEvaluated,
+)
+from agentgate.core.findings import (
+    NowDenied as NowDenied,
+)
+from agentgate.core.findings import (
+    Recheck as Recheck,
+)
+from agentgate.core.findings import (
+    RecheckProgress as RecheckProgress,
+)
 from agentgate.effects import Effect as Effect
 from agentgate.errors import (
     AgentgateError as AgentgateError,
@@ -48,6 +63,7 @@ from agentgate.errors import (
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
+from agentgate.gate.rechecking import recheck as recheck
 from agentgate.gate.settings import Settings as Settings
 from agentgate.limits import Limits as Limits
 from agentgate.observation import (

@@ -24,6 +24,7 @@ Pure and bounded, so it is asked without a deadline's thread. How several answer
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias, get_args
@@ -106,6 +107,10 @@ class RulePolicy:
     source: str
     rules: tuple[Rule, ...] = field(repr=False)
     facts: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Compiled schemas do not travel between processes; the file's bytes do.
+        return partial(parse_rules, source=self.source), (self.identity.documents[0][1],)
 
     def decide(self, request: PolicyRequest) -> Decision:
         answers = (rule.answer(request) for rule in self.rules)

@@ -25,6 +25,8 @@ _MOVE = Statement(
     .values({name: bindparam(name) for name in ("state", "reason", "n", "head", "at_us", *_COUNTERS)})
 )
 _AFTER = Statement(select(runs).where(runs.c.id > bindparam("after")).order_by(runs.c.id).limit(bindparam("size")))
+_IDS = Statement(select(runs.c.id).where(runs.c.id > bindparam("after")).order_by(runs.c.id).limit(bindparam("size")))
+_HEAD = Statement(select(runs.c.n, runs.c.head).where(runs.c.id == bindparam("id")))
 _TENANT = Statement(select(tenants.c.fingerprint_key).where(tenants.c.tenant == bindparam("tenant")))
 
 
@@ -106,6 +108,17 @@ def write(connection: Connection, before: RunRecord | None, after: RunRecord) ->
 def pages(connection: Connection, *, after: str = "") -> list[RunRecord]:
     """Read the next page of runs, by id; the empty list is the end."""
     return [_from_row(row) for row in _AFTER.rows(connection, after=after, size=_PAGE)]
+
+
+def ids(connection: Connection, *, after: str = "") -> list[str]:
+    """Read the next page of runs' ids, whatever else their rows say; the empty list is the end."""
+    return [row[0] for row in _IDS.rows(connection, after=after, size=_PAGE)]
+
+
+def head(connection: Connection, id: str) -> tuple[int, bytes] | None:
+    """Read where a run's chain ends: the position and the hash of its last event."""
+    row = _HEAD.row(connection, id=id)
+    return None if row is None else (row[0], row[1])
 
 
 def listing(connection: Connection, *, tenant: str | None) -> Iterator[RunRecord]:
