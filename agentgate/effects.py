@@ -6,9 +6,8 @@ end is handed to ``on_late``. Nothing here knows a database.
 
 import asyncio
 import contextvars
-import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -125,7 +124,14 @@ class Overran:
     """The time was over first; the callable may still be running."""
 
 
-End = Returned | Raised | Overran
+@dataclass(frozen=True, slots=True)
+class Unentered:
+    """The callable was never entered, and will not be: ``error`` is what came in between."""
+
+    error: BaseException
+
+
+End = Returned | Raised | Overran | Unentered
 
 
 class _Running:
@@ -137,11 +143,16 @@ class _Running:
         self._decided = threading.Lock()
         self._done = threading.Event()
         self._end: Returned | Raised | None = None
+        self._entered = False
         self._left = False
         self._cancel: Callable[[], None] | None = None
 
     def work(self, context: contextvars.Context) -> None:
-        """Run the callable, in its own thread."""
+        """Run the callable, in its own thread, unless whoever waited has left before it began."""
+        with self._decided:
+            self._entered = not self._left
+        if not self._entered:
+            return
         try:
             end: Returned | Raised = Returned(context.run(self._whole))
         except BaseException as error:  # noqa: BLE001 - whatever the caller's code does is the effect's end
@@ -155,7 +166,8 @@ class _Running:
 
     def _whole(self) -> Any:
         value = self._call()
-        return asyncio.run(self._await(value)) if inspect.isawaitable(value) else value
+        # By its type alone: to ask the value would run the caller's code once more, after the effect.
+        return asyncio.run(self._await(value)) if issubclass(type(value), Awaitable) else value
 
     async def _await(self, awaitable: Any) -> Any:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -169,14 +181,11 @@ class _Running:
 
     def wait(self, seconds: float) -> End:
         """Wait for the end; after the time-out its thread is left to itself."""
-        try:
-            self._done.wait(seconds)
-        except BaseException:
-            self._leave()
-            raise
-        return self._leave()
+        self._done.wait(seconds)
+        return self.leave()
 
-    def _leave(self) -> End:
+    def leave(self) -> Returned | Raised | Overran:
+        """Stop waiting; return the end where it was faster."""
         with self._decided:
             if self._end is not None:
                 return self._end
@@ -188,6 +197,11 @@ class _Running:
                 return Overran()
         return Overran()
 
+    def give_up(self) -> bool:
+        """Stop waiting because of an interruption; return whether the callable was entered."""
+        self.leave()
+        return self._entered
+
 
 def run(call: Callable[[], Any], *, seconds: float, on_late: Callable[[Returned | Raised], None]) -> End:
     """Run a callable in a thread of its own, with the caller's context variables, and wait for it.
@@ -197,10 +211,19 @@ def run(call: Callable[[], Any], *, seconds: float, on_late: Callable[[Returned 
         seconds: how long to wait.
         on_late: told the end, in the effect's thread, where it came after the wait.
 
+    Returns:
+        How it ended; `Unentered` where there was no thread to be had, or an interruption came before its first line.
+
     Raises:
         BaseException: what interrupted the wait itself (KeyboardInterrupt); the effect's own exceptions are an end.
     """
     running = _Running(call, on_late=on_late)
     context = contextvars.copy_context()
-    threading.Thread(target=running.work, args=(context,), name="agentgate-effect", daemon=True).start()
-    return running.wait(seconds)
+    thread = threading.Thread(target=running.work, args=(context,), name="agentgate-effect", daemon=True)
+    try:
+        thread.start()
+        return running.wait(seconds)
+    except BaseException as error:
+        if running.give_up():
+            raise
+        return Unentered(error)

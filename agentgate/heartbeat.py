@@ -41,13 +41,21 @@ class Heartbeat:
         with self._lock:
             self._beating[effect.fence] = effect
             if self._thread is None or not self._thread.is_alive():  # a forked child has no thread of its parent's
-                self._stop = threading.Event()
-                self._thread = threading.Thread(target=self._beat, name="agentgate-heartbeat", daemon=True)
-                self._thread.start()
+                self._thread = self._started()
         try:
             yield
         finally:
             self.forget(effect.fence)
+
+    def _started(self) -> threading.Thread | None:
+        """Start the thread; where the system gives none, leases last as long as they last."""
+        self._stop = threading.Event()
+        thread = threading.Thread(target=self._beat, name="agentgate-heartbeat", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return None
+        return thread
 
     def forget(self, fence: int) -> None:
         """Stop keeping a lease."""

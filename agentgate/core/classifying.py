@@ -37,14 +37,20 @@ def raised(error: BaseException, spec: ToolSpec) -> Ended:
         spec: whether its own exceptions prove that nothing happened.
     """
     if isinstance(error, ToolError):
-        return _told(error)
+        try:
+            return _told(error)
+        except Exception:  # noqa: BLE001 - a class of the caller's own: what it cannot say proves nothing
+            return Ended(known="in_doubt", observation=_plain(error, "internal"), code="internal")
     code = "cancelled" if _interrupts(error) else "internal"
-    told = Error(code=code, message=_spoken(error))
-    observation = Observation(status="error", error=told)
+    observation = _plain(error, code)
     clean = spec.risk == "read_only" or spec.errors == "no_effect"
     if isinstance(error, Exception) and clean and code == "internal":
         return Ended(known="failed", observation=observation, code=code)
     return Ended(known="in_doubt", observation=observation, code=code)
+
+
+def _plain(error: BaseException, code: str) -> Observation:
+    return Observation(status="error", error=Error(code=code, message=_spoken(error)))
 
 
 def overran() -> Ended:

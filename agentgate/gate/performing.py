@@ -10,18 +10,20 @@ from agentgate.core import classifying, recording
 from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
-from agentgate.core.records import ActionFile
+from agentgate.core.records import ActionFile, AttemptRecord
 from agentgate.core.sameness import outcome_fingerprint
 from agentgate.digests import idempotency_key
-from agentgate.effects import Effect, Overran, Raised, Returned, run
+from agentgate.effects import Effect, End, Raised, Returned, Unentered, run
 from agentgate.errors import Unavailable
+from agentgate.event import decode
+from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim
 from agentgate.gate.ledger import Ledger, Transaction, log
 from agentgate.heartbeat import Heartbeat
 from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
 from agentgate.states import State
-from agentgate.store import locks
+from agentgate.store import actions, events, locks
 
 RECORD_TRIES = 2
 
@@ -54,16 +56,23 @@ class Performer:
             with self.heartbeat.keeping(effect):
                 end = self._run(claim, effect)
         except BaseException:
-            self._record(claim, classifying.interrupted())
+            self._interrupted(claim)
             raise
         if isinstance(end, Ended):
             return self._record(claim, end)
         outcome = self._record(claim, self._read(claim, end))
-        if isinstance(end, Raised) and not isinstance(end.error, Exception):
+        if isinstance(end, Raised | Unentered) and not isinstance(end.error, Exception):
             raise end.error
         return outcome
 
-    def _run(self, claim: Claim, effect: Effect) -> Ended | Returned | Raised | Overran:
+    def _interrupted(self, claim: Claim) -> None:
+        """Record that nobody waits any more; the interruption goes on to the caller, recorded or not."""
+        try:
+            self._record(claim, classifying.interrupted())
+        except Unavailable as error:
+            log.warning("interruption not recorded", action=claim.file.action.id, error=error.reason)
+
+    def _run(self, claim: Claim, effect: Effect) -> Ended | End:
         clock, spec = self.ledger.clock, claim.tool.spec
         if clock.monotonic_us() >= claim.asked_us + self.lease_us:
             late = NoEffect("the lease was over before the effect could begin", code="lease_lost")
@@ -97,10 +106,17 @@ class Performer:
             until_us=self.ledger.clock.monotonic_us() + to_us(claim.tool.spec.timeout),
         )
 
-    def _read(self, claim: Claim, end: Returned | Raised | Overran) -> Ended:
-        if isinstance(end, Returned):
-            return classifying.returned(end.value, claim.tool.spec)
-        return classifying.overran() if isinstance(end, Overran) else classifying.raised(end.error, claim.tool.spec)
+    def _read(self, claim: Claim, end: End) -> Ended:
+        spec = claim.tool.spec
+        match end:
+            case Returned(value):
+                return classifying.returned(value, spec)
+            case Raised(error):
+                return classifying.raised(error, spec)
+            case Unentered():
+                return classifying.raised(NoEffect("it was not begun", code="transient"), spec)
+            case _:
+                return classifying.overran()
 
     def keep(self, claim: Claim, observation: Observation, *, kind: str = "result") -> Kept:
         """Make an observation's payload, with its fingerprint."""
@@ -134,6 +150,8 @@ class Performer:
             recording.end(transaction.draft, file, attempt, ended, result, by=attempt.holder)
             release(transaction, file.action.id, parallel=claim.tool.spec.parallel)
             return True
+        if _stands(transaction, attempt, ended, result):
+            return True
         if ended.observation is not None and attempt.late_n is None:
             evidence = self.keep(claim, ended.observation, kind="evidence").payload
             recording.keep_late(transaction.draft, file, attempt, ended, evidence)
@@ -143,8 +161,10 @@ class Performer:
         """Record, from the effect's own thread, what came after its time-out; nobody is left to be told."""
         ended = self._read(claim, end)
         self.heartbeat.forget(claim.attempt.fence)
+        # Kept in full: where it is faster than the record of its own time-out, it is simply how the attempt ended.
+        result = None if ended.observation is None else self.keep(claim, ended.observation)
         try:
-            self.ledger.change(claim.file.action.run, partial(self._write, claim=claim, ended=ended, result=None))
+            self.ledger.change(claim.file.action.run, partial(self._write, claim=claim, ended=ended, result=result))
         except Exception as error:  # noqa: BLE001 - a thread without a caller: the action stays UNKNOWN
             log.warning("late result lost", action=claim.file.action.id, error=type(error).__name__)
 
@@ -152,7 +172,9 @@ class Performer:
         action = claim.file.action
         digest = action.digest.hex()
         if not recorded:
-            return Unknown(action=action.id, digest=digest, reason="lease_lost", error=doubt("lease_lost"))
+            return self._found(action.id) or Unknown(
+                action=action.id, digest=digest, reason="lease_lost", error=doubt("lease_lost")
+            )
         if ended.known == "succeeded" and ended.observation is not None:
             seen = classifying.shown(ended.observation, limit=claim.tool.spec.max_output_bytes)
             return Done(action=action.id, digest=digest, observation=seen, source="executed")
@@ -161,6 +183,26 @@ class Performer:
             told = error or Error(code=ended.code, message=ended.code)
             return Failed(action=action.id, digest=digest, reason=told.code, error=told, retryable=ended.retryable)
         return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code))
+
+
+    def _found(self, action: str) -> Outcome | None:
+        """Read what the record says of an action whose attempt was ended by somebody else; None where it is READY."""
+        with self.ledger.database.read() as connection:
+            file = actions.file(connection, action)
+            return None if file is None else Reader(connection=connection).outcome(file)
+
+
+def _stands(transaction: Transaction, attempt: AttemptRecord, ended: Ended, result: Kept | None) -> bool:
+    """Tell whether this very end is in the record already: its commit had landed, and only that was not known."""
+    if attempt.ended_n is None:
+        return False
+    link = events.link(transaction.connection, attempt.run, attempt.ended_n)
+    if link is None:
+        return False
+    body = decode(link.encoded).body
+    if result is not None:
+        return body["payloads"] == {result.payload.kind: result.payload.digest.hex()}
+    return (body.get("code"), body.get("by")) == (ended.code, attempt.holder)
 
 
 def kept(

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import agentgate
-from agentgate import Effect, Gate, Limits, Run
+from agentgate import Effect, Gate, Held, Limits, Run
+from agentgate.canonical import Json
 from agentgate.clock import Clock
 from agentgate.event import Event, decode
+from agentgate.gate.ledger import Transaction
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource
-from agentgate.store import sqlite
+from agentgate.store import actions, sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 
@@ -137,6 +139,25 @@ def gates(world: World, *tools: AnyTool, count: int = 2, **options: Any) -> Iter
     finally:
         for gate in many:
             gate.close()
+
+
+def grant(gate: Gate, held: Held) -> None:
+    """Approve what is held, as a vote that fills the quorum will: the event, and what follows from it."""
+    approval, ledger = held.approval, gate._ledger
+
+    def approved(transaction: Transaction) -> None:
+        transaction.file(held.action)
+        body: dict[str, Json] = {
+            "approval": approval.id,
+            "votes": [],
+            "until_us": transaction.draft.at_us + 900_000_000,
+        }
+        transaction.draft.add("approved", body, action=held.action)
+
+    with ledger.database.read() as connection:
+        action = actions.read(connection, held.action)
+    assert action is not None
+    ledger.change(action.run, approved)
 
 
 def kinds(outcomes: Iterable[object]) -> list[str]:
