@@ -79,6 +79,8 @@ class Commander:
         proof = self.ledger.payload("evidence", canonical(snapshot(evidence)))
         seen = snapshot(result) if result is not None else None
 
+        key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
+
         def reconciled(transaction: Transaction) -> None:
             file = transaction.file(action)
             self._check_in_doubt(file)
@@ -89,7 +91,7 @@ class Commander:
                 by=by,
                 worker_known_dead=worker_known_dead,
                 ready_us=self.settings.ready_us,
-                result=self._result(tenant, file, seen) if applied and file.action.state is State.UNKNOWN else None,
+                result=self._result(key, file, seen) if applied and file.action.state is State.UNKNOWN else None,
                 payloads=(proof,),
             )
             release(transaction, action, parallel=False)
@@ -105,9 +107,9 @@ class Commander:
             remedy = "nothing about it is in doubt"
             raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)
 
-    def _result(self, tenant: str, file: ActionFile, seen: Json) -> recording.Kept:
+    def _result(self, key: bytes | None, file: ActionFile, seen: Json) -> recording.Kept:
         observation = Observation(status="ok", value=seen, notes=("reconciled",))
-        return kept(self.ledger, self.fingerprint_key(tenant), file, observation)
+        return kept(self.ledger, key, file, observation)
 
     def _texts(self, note: str) -> tuple[Payload, ...]:
         return (self.ledger.payload("texts", canonical({"note": note})),) if note else ()
