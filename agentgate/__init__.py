@@ -20,6 +20,7 @@ _HOMES = MappingProxyType(
         "AgentgateError": "agentgate.errors",
         "Approval": "agentgate.outcome",
         "Bounds": "agentgate.canonical",
+        "Break": "agentgate.core.verification",
         "Damaged": "agentgate.errors",
         "Decision": "agentgate.policy.decision",
         "Difference": "agentgate.core.findings",
@@ -72,6 +73,7 @@ _HOMES = MappingProxyType(
         "Ungated": "agentgate.errors",
         "Unknown": "agentgate.outcome",
         "UnsafeStore": "agentgate.errors",
+        "Verification": "agentgate.core.verification",
         "View": "agentgate.policy.request",
         "WrongSchema": "agentgate.errors",
         "abort": "agentgate.policy.decision",
@@ -83,6 +85,7 @@ _HOMES = MappingProxyType(
         "recheck": "agentgate.gate.rechecking",
         "require_approval": "agentgate.policy.decision",
         "tool": "agentgate.tools.decorator",
+        "verify": "agentgate.gate.verifying",
     }
 )
 

@@ -17,6 +17,12 @@ from agentgate.core.findings import (
 from agentgate.core.findings import (
     RecheckProgress as RecheckProgress,
 )
+from agentgate.core.verification import (
+    Break as Break,
+)
+from agentgate.core.verification import (
+    Verification as Verification,
+)
 from agentgate.effects import Effect as Effect
 from agentgate.errors import (
     AgentgateError as AgentgateError,
@@ -65,6 +71,7 @@ from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
 from agentgate.gate.rechecking import recheck as recheck
 from agentgate.gate.settings import Settings as Settings
+from agentgate.gate.verifying import verify as verify
 from agentgate.limits import Limits as Limits
 from agentgate.observation import (
     Error as Error,

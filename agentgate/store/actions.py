@@ -151,7 +151,8 @@ def _state(action: str, word: str) -> State:
         raise Damaged(f"action {action}", f"is in no state of an action ({word!r})") from error
 
 
-def _row(action: ActionRecord) -> dict[str, Any]:
+def to_row(action: ActionRecord) -> dict[str, Any]:
+    """Return an action as its row's columns hold it."""
     row = {name: getattr(action, name) for name in _ACTION_FIELDS if name != "key"}
     row["state"], row["waited"] = action.state.value, _BETWEEN.join(action.waited)
     row["key_source"], row["key_scope"], row["key_text"] = action.key.source, action.key.scope, action.key.text
@@ -222,7 +223,7 @@ def write(connection: Connection, before: ActionFile | None, after: ActionFile) 
     A new attempt is there already, open: `open_attempt` wrote it, to be given its fence.
     """
     if before is None:
-        insert_all(connection, actions, [_row(after.action)])
+        insert_all(connection, actions, [to_row(after.action)])
     elif before.action is not after.action and not _move(connection, before.action, after.action):
         return False
     return (
@@ -233,7 +234,7 @@ def write(connection: Connection, before: ActionFile | None, after: ActionFile) 
 
 
 def _move(connection: Connection, before: ActionRecord, after: ActionRecord) -> bool:
-    row = _row(after)
+    row = to_row(after)
     where = {
         "id_": after.id,
         "was_state": before.state.value,

@@ -65,7 +65,8 @@ def _limits(run: str, encoded: bytes) -> dict[str, int]:
     return {name: value for name, value in limits.items() if type(value) is int}
 
 
-def _to_row(run: RunRecord) -> dict[str, Any]:
+def to_row(run: RunRecord) -> dict[str, Any]:
+    """Return a run as its row's columns hold it."""
     return {
         "id": run.id,
         "tenant": run.tenant,
@@ -97,7 +98,7 @@ def find(connection: Connection, *, tenant: str, name: str) -> RunRecord | None:
 def write(connection: Connection, before: RunRecord | None, after: RunRecord) -> bool:
     """Write a run that stands as it was read; return False if another transaction moved it."""
     if before is None:
-        insert_all(connection, runs, [_to_row(after)])
+        insert_all(connection, runs, [to_row(after)])
         return True
     counters = counted(after.counters)
     moved = {"state": after.state.value, "reason": after.reason, "n": after.n, "head": after.head, "at_us": after.at_us}

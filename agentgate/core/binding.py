@@ -1,0 +1,245 @@
+"""What an event binds, recomputed: digests of actions, questions, votes and policies, payloads, fingerprints.
+
+Each function is given an event and what is known of its surroundings, and yields what does not agree, as a kind of
+`agentgate.core.verification.KINDS` with a sentence that holds no value of the record.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agentgate.action import Key, action_digest
+from agentgate.approval import approval_digest, vote_digest
+from agentgate.canonical import Json, canonical, parse
+from agentgate.core.draft import RECORDED_BOUNDS
+from agentgate.core.questions import maybe_bytes
+from agentgate.core.records import ActionRecord
+from agentgate.digests import PAYLOAD_KINDS, SALT_BYTES, digest, fingerprint, payload_digest
+from agentgate.errors import NotCanonical, NotPossible, SpecRefused
+from agentgate.event import Event
+from agentgate.tools.resource import expand, parse_template
+
+Finding: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A payload as it is stored beside an event."""
+
+    salt: bytes | None
+    content: bytes
+    sealed_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecSaid:
+    """What verification needs of a spec: whose it is, and what it locks."""
+
+    namespace: str
+    name: str
+    resource: str | None
+    parallel: bool
+
+
+def read_spec(content: bytes) -> SpecSaid | None:
+    """Read a spec's document as far as verification needs it; None where it is none."""
+    try:
+        said = parse(content, bounds=RECORDED_BOUNDS)
+    except NotCanonical:
+        return None
+    if type(said) is not dict:
+        return None
+    namespace, name, resource = said.get("namespace"), said.get("name"), said.get("resource")
+    parallel = said.get("parallel")
+    if type(namespace) is not str or type(name) is not str or type(parallel) is not bool:
+        return None
+    if resource is not None and type(resource) is not str:
+        return None
+    return SpecSaid(namespace=namespace, name=name, resource=resource, parallel=parallel)
+
+
+def named_payloads(event: Event) -> Mapping[str, str]:
+    """Return the payloads that an event names: kind to digest in hex."""
+    named: Any = event.body.get("payloads", {})
+    return dict(named)
+
+
+def named_documents(event: Event) -> Iterator[tuple[str, str]]:
+    """Yield the documents that an event names: (kind, digest in hex)."""
+    body: Mapping[str, Any] = event.body
+    if "spec" in body:
+        yield "spec", body["spec"]
+    if "engine" in body:
+        yield from (("policy", document["document"]) for document in body["engine"]["documents"])
+
+
+def check_payloads(event: Event, found: Mapping[str, Beside]) -> Iterator[Finding]:
+    """Compare the payloads beside an event with those it names."""
+    named = named_payloads(event)
+    for kind, expected in named.items():
+        beside = found.get(kind)
+        if beside is None:
+            yield "payload", f"its {kind} is missing"
+        elif beside.sealed_by is not None:
+            yield "payload", f"its {kind} is sealed, which nothing of this version does"
+        elif beside.salt is None or len(beside.salt) != SALT_BYTES:
+            yield "payload", f"its {kind} has no salt of {SALT_BYTES} bytes"
+        elif payload_digest(kind, beside.salt, beside.content).hex() != expected:
+            yield "payload", f"its {kind} is not what the event names"
+    if event.type == "succeeded" and "result" in found and len(found["result"].content) != event.body["result_bytes"]:
+        yield "payload", "its result has another length than the event says"
+    for kind in found:
+        if kind not in named:
+            told = kind if kind in PAYLOAD_KINDS else "payload of an unknown kind"
+            yield "payload", f"a {told} lies beside it that it does not name"
+
+
+def check_said(event: Event, *, ledger: str) -> Iterator[Finding]:
+    """Recompute what an event binds by itself: the policy's identity, a question, a vote."""
+    body: Mapping[str, Any] = event.body
+    if "engine" in body:
+        yield from _check_policy(body)
+    asked = body.get("approval")
+    if type(asked) is dict:
+        yield from _check_question(body, asked, ledger)
+    if event.type == "voted":
+        vote = vote_digest(
+            approval=bytes.fromhex(body["shown"]),
+            verdict=body["verdict"],
+            approver=body["approver"],
+            key=maybe_bytes(body.get("key")),
+            nonce=bytes.fromhex(body["nonce"]),
+        )
+        if vote.hex() != body["vote"]:
+            yield "digest", "the vote digest is not made of the vote"
+
+
+def _check_policy(body: Mapping[str, Any]) -> Iterator[Finding]:
+    engine = body["engine"]
+    bound: dict[str, Json] = {
+        "kind": engine["kind"],
+        "engine": engine["name"],
+        "engine_version": engine["version"],
+        "documents": engine["documents"],
+    }
+    if digest("policy", bound).hex() != body["policy"]:
+        yield "digest", "the policy's identity is not made of its engine and documents"
+
+
+def _check_question(body: Mapping[str, Any], asked: Mapping[str, Any], ledger: str) -> Iterator[Finding]:
+    bound = approval_digest(
+        ledger=ledger,
+        id=asked["id"],
+        requirement=bytes.fromhex(asked["requirement"]),
+        presentation=bytes.fromhex(asked["presentation"]),
+        expires_at_us=asked["expires_at_us"],
+    )
+    if bound.hex() != asked["digest"]:
+        yield "digest", "the approval digest is not made of the question"
+    if body["payloads"].get("presentation") != asked["presentation"]:
+        yield "digest", "the question binds another presentation than the one beside it"
+
+
+def check_action(event: Event, action: ActionRecord, *, ledger: str) -> Iterator[Finding]:
+    """Recompute what an event binds of its action.
+
+    Args:
+        event: about the action.
+        action: as the event leaves it.
+        ledger: the ledger's id.
+    """
+    body: Mapping[str, Any] = event.body
+    if event.type == "proposed" and _proposed_digest(event, action, ledger) != action.digest:
+        yield "digest", "the action digest is not made of what was proposed"
+    if event.type == "started" and body["digest"] != action.digest.hex():
+        yield "digest", "it starts another action than the one proposed"
+    if event.type in {"proposed", "held"} and "approval" in body:
+        required: Json = body.get("decision", {}).get("requirement")
+        bound = {**required, "action": action.digest.hex()} if type(required) is dict else None
+        if bound is None or digest("requirement", bound).hex() != body["approval"]["requirement"]:
+            yield "digest", "the requirement digest is not made of what the policy asked for"
+
+
+def _proposed_digest(event: Event, action: ActionRecord, ledger: str) -> bytes:
+    named = named_payloads(event)
+    return action_digest(
+        ledger=ledger,
+        run=event.run,
+        tenant=action.tenant,
+        principal=action.principal,
+        namespace=action.namespace,
+        tool=action.tool,
+        spec=action.spec,
+        arguments=maybe_bytes(named.get("arguments")),
+        key=Key(source=action.key.source, scope=action.key.scope, text=action.key.text),
+        revision=action.revision,
+        provenance=maybe_bytes(named.get("provenance")),
+    )
+
+
+def check_fingerprints(
+    event: Event, action: ActionRecord, key: bytes, found: Mapping[str, Beside], spec: SpecSaid | None
+) -> Iterator[Finding]:
+    """Recompute an event's fingerprints from the payloads beside it, as far as they are there.
+
+    Args:
+        event: about the action.
+        action: as the event leaves it.
+        key: the tenant's.
+        found: the payloads beside the event.
+        spec: the action's spec.
+    """
+    body: Mapping[str, Any] = event.body
+    if event.type == "proposed":
+        arguments = found.get("arguments")
+        if arguments is None:
+            return
+        if "request" in body and _request(key, action, arguments.content) != body["request"]:
+            yield "fingerprint", "the request fingerprint is not made of the arguments with the tenant's key"
+        if "resource" in body and _resource(key, spec, arguments.content) != body["resource"]:
+            yield "fingerprint", "the resource fingerprint is not made of the arguments with the tenant's key"
+    elif "outcome" in body and "result" in found and _outcome(key, action, found["result"].content) != body["outcome"]:
+        yield "fingerprint", "the outcome fingerprint is not made of the result with the tenant's key"
+
+
+def is_fingerprinted(event: Event) -> bool:
+    """Tell whether an event carries a fingerprint that `check_fingerprints` can recompute."""
+    if event.type == "proposed":
+        return "request" in event.body or "resource" in event.body
+    return event.type in _ENDS and "outcome" in event.body
+
+
+_ENDS = frozenset({"succeeded", "failed", "in_doubt", "reconciled"})
+
+
+def _request(key: bytes, action: ActionRecord, arguments: bytes) -> str:
+    """Fingerprint a request; the arguments are canonical already, so that this is its canonical form."""
+    namespace, tool = canonical(action.namespace), canonical(action.tool)
+    whole = b'{"arguments":' + arguments + b',"namespace":' + namespace + b',"tool":' + tool + b"}"
+    return fingerprint(key, "request", whole).hex()
+
+
+def _resource(key: bytes, spec: SpecSaid | None, arguments: bytes) -> str | None:
+    if spec is None or spec.resource is None:
+        return None
+    try:
+        template = parse_template(spec.resource, tool=spec.name)
+        text = expand(template, parse(arguments, bounds=RECORDED_BOUNDS))
+    except (NotCanonical, NotPossible, SpecRefused):
+        return None
+    return fingerprint(key, "resource", text.encode("utf-8", "surrogatepass")).hex()
+
+
+def _outcome(key: bytes, action: ActionRecord, result: bytes) -> str | None:
+    try:
+        said = parse(result, bounds=RECORDED_BOUNDS)
+    except NotCanonical:
+        return None
+    if type(said) is not dict or action.request is None:
+        return None
+    named: dict[str, Json] = {
+        "request": action.request.hex(),
+        "status": said.get("status"),
+        "result": said.get("value", said.get("error")),
+    }
+    return fingerprint(key, "outcome", canonical(named)).hex()
