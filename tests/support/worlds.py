@@ -19,6 +19,7 @@ from agentgate.policy.loading import PolicySource
 from agentgate.store import actions, sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
+from support import chains
 
 PRINCIPAL = "agent:support"
 
@@ -75,6 +76,11 @@ class World:
         """Read or write the file as somebody else would, in a transaction of its own."""
         with closing(self.connect()) as connection:
             return connection.execute(statement, values).fetchall()
+
+    def broken(self) -> list[str]:
+        """Say what is wrong with the record, by the standard library alone."""
+        with closing(self.connect()) as connection:
+            return chains.broken(connection)
 
     def connect(self) -> sqlite3.Connection:
         """Open the file beside the gates.
