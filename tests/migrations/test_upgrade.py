@@ -217,6 +217,18 @@ def test_a_later_migration_is_taken_from_an_older_ledger(url: str, later: Callab
     assert "STRICT" in _tables(url)["agentgate_extra"]
 
 
+def test_the_scripts_commit_nothing_themselves(url: str) -> None:
+    Database(url).create()
+
+    def work(connection: Any) -> None:
+        migration._run_scripts(connection)
+        raise ValueError("after the scripts")
+
+    with pytest.raises(ValueError, match="after the scripts"):
+        _in(url, work)
+    assert _tables(url) == {}
+
+
 def test_founding_and_tables_are_one_transaction(url: str) -> None:
     class Broken(Ticking):
         def random(self, size: int) -> bytes:

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -91,6 +92,12 @@ def test_a_child_that_is_forked_inside_a_transaction_may_open_no_ledger(url: str
     assert names(database) == ["parent"]
 
 
+def _still_open(database: Database) -> None:
+    """Check that nobody undid the transaction behind our back: its rollback journal is what a crash would need."""
+    if database.journal == "delete":
+        assert Path(f"{database.path}-journal").stat().st_size > 0
+
+
 def test_a_child_that_leaves_its_parents_transaction_neither_ends_nor_undoes_it(database: Database) -> None:
     reader, writer = os.pipe()
     pid = -1
@@ -100,6 +107,7 @@ def test_a_child_that_leaves_its_parents_transaction_neither_ends_nor_undoes_it(
             pid = os.fork()
             if pid:
                 os.waitpid(pid, 0)  # the child has left the block by now
+                _still_open(database)
                 adding("later")(connection)
     except Unavailable as error:
         os.write(writer, error.reason.encode())
@@ -122,6 +130,7 @@ def test_a_child_that_raises_out_of_its_parents_transaction_does_not_undo_it(dat
             if not pid:
                 connection.execute(text("SELECT * FROM nowhere"))
             os.waitpid(pid, 0)  # the child has left the block by now
+            _still_open(database)
             adding("later")(connection)
     finally:
         if not pid:

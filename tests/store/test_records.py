@@ -250,6 +250,16 @@ def test_a_stale_plan_is_refused_whole(database: Database) -> None:
         assert len(events.links(connection, RUN, start=0)) == 3
 
 
+def test_a_plan_of_the_run_alone_is_refused_where_the_run_has_moved(database: Database) -> None:
+    walk = Walk()
+    write(database, lambda connection: _commit(connection, walk.commit()))
+    walk.take("charged")
+    plan = walk.commit()
+    write(database, lambda connection: _commit(connection, plan))
+    with pytest.raises(committing.Moved):
+        write(database, lambda connection: _commit(connection, plan))
+
+
 @pytest.mark.parametrize("table", ["actions", "attempts", "approvals", "votes"])
 def test_a_row_that_was_changed_behind_a_plan_stops_it(database: Database, table: str) -> None:
     walk = Walk()

@@ -171,6 +171,17 @@ def test_a_foreign_writer_is_locked_and_told_so(monkeypatch: pytest.MonkeyPatch,
         other.execute("ROLLBACK")
 
 
+def test_a_writer_shuts_other_writers_out_from_its_beginning(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A deferred BEGIN would let another writer in between what it reads and what it writes.
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 20)
+    with closing(_foreign(database)) as other:
+        other.execute("PRAGMA busy_timeout = 20")
+        with database.write(), pytest.raises(database._module.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+
+
 def test_a_ledger_in_memory_lives_as_long_as_its_database() -> None:
     database = Database("sqlite://")
     write(database, running("CREATE TABLE agentgate_tenants (tenant TEXT, fingerprint_key BLOB)"), adding("acme"))

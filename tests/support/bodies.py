@@ -194,6 +194,24 @@ _FULL: dict[str, dict[str, Json]] = {
     "restored": {"lost_from_us": AT_US, **BY},
 }
 
+# What may be left out, by type; a decision with all that belongs to it, or none of it.
+OPTIONAL: dict[str, frozenset[str]] = {
+    "run_halted": frozenset({"by"}),
+    "run_closed": frozenset({"by"}),
+    "proposed": frozenset(
+        {"reason", "intended", "edits", "spec", "raw_bytes", "request", "resource", "expires_at_us", "approval"}
+    ),
+    "voted": frozenset({"key", "signature"}),
+    "rejected": frozenset({"vote"}),
+    "waited": frozenset({"blocking"}),
+    "started": frozenset({"approval"}),
+    "succeeded": frozenset({"outcome"}),
+    "failed": frozenset({"outcome", "retry_at_us"}),
+    "in_doubt": frozenset({"outcome"}),
+    "late": frozenset({"code"}),
+    "reconciled": frozenset({"outcome", "approval", "until_us"}),
+    "key_added": frozenset({"until_us"}),
+}
 TYPES = tuple(_FULL)
 _WRITTEN = """
     run_opened run_halted run_closed charged erased

@@ -6,6 +6,8 @@ table. `Walk.take` appends one through a `Draft`, as every command does.
 
 from collections.abc import Mapping
 
+from hypothesis import strategies as st
+
 from agentgate.canonical import Json
 from agentgate.chain import Head
 from agentgate.core.draft import Draft, Plan
@@ -15,6 +17,7 @@ from support.ids import AT_US, LEDGER, RUN, an_id
 from support.steps import BODIES, Model, Try
 
 MOST_ACTIONS = 3
+MOST_STEPS = 40
 
 
 class Walk:
@@ -46,7 +49,8 @@ class Walk:
         return found or [("charged", "")]
 
     def take(self, word: str, action: str = "") -> str:
-        """Append an event; return the action it was about."""
+        """Append an event, a microsecond after the one before; return the action it was about."""
+        self.draft.at_us += 1
         if word == "charged":
             self.events.append(self.draft.add("charged", {"charges": [], "by": "a"}))
             return ""
@@ -200,3 +204,20 @@ _ENDS = frozenset(_LEADS) - {"proposed.allowed", "proposed.refused", "succeeded"
 def _number(value: Json) -> int:
     assert type(value) is int
     return value
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> Walk:
+    """Random legal walks of a run with several actions."""
+    walk = Walk()
+    for _ in range(draw(st.integers(1, MOST_STEPS))):
+        walk.take(*draw(st.sampled_from(walk.possible())))
+    return walk
+
+
+def walked(*words: str) -> tuple[Walk, str]:
+    """Walk one action along these events."""
+    walk, action = Walk(), ""
+    for word in words:
+        action = walk.take(word, action)
+    return walk, action

@@ -41,6 +41,7 @@ def test_an_id_is_a_uuid_of_version_7_that_holds_its_time(at_us: int, chance: by
     assert str(parsed) == text
     assert (parsed.version, parsed.variant) == (7, uuid.RFC_4122)
     assert parsed.int >> 80 == at_us // 1_000
+    assert parsed.int >> 64 & 0xFFF == at_us % 1_000 * 4_096 // 1_000  # RFC 9562 §6.2, method 3: a fraction of 4096
     assert parsed.int & (2**62 - 1) == int.from_bytes(chance, "big") & (2**62 - 1)
 
 
