@@ -18,6 +18,12 @@ from agentgate.policy.decision import Decision
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 # Of use to a reader of the whole event, not to one who follows the story.
 _DULL = frozenset({"v", "holder", "raw_bytes", "proposed", "result_bytes", "worker_known_dead", "settled", "format"})
+_DULL_IN = {
+    "proposed": frozenset({"principal", "approval"}),
+    "replayed": frozenset({"principal"}),
+    "in_doubt": frozenset({"by"}),  # the gate that took over; where people speak, ``by`` is who
+}
+_FIRST_REVISION = ("revision", "1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +90,10 @@ class EventView:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return what tells the story, by name, in the order of the body's shape: no digests, no times."""
+        dull = _DULL | _DULL_IN.get(self.type, frozenset())
         named = (name.removesuffix("?") for name in BODIES[self.type])
-        told = ((name, _told(name, self.body[name])) for name in named if name in self.body and name not in _DULL)
-        return tuple((name, text) for name, text in told if text)
+        told = ((name, _told(name, self.body[name])) for name in named if name in self.body and name not in dull)
+        return tuple((name, text) for name, text in told if text and (name, text) != _FIRST_REVISION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,158 @@
+"""What commands take: checked here, before a database is opened.
+
+A check raises `click.UsageError` with the argument's name, what is wrong with it, and what would do.
+"""
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from agentgate.canonical import DEFAULT_BOUNDS, Json, parse
+from agentgate.cli.endings import exit_code, refusal, tell
+from agentgate.errors import AgentgateError, Misuse, NotCanonical
+from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FILE = "@"
+LONGEST_NOTE = 2_000
+# As JSON every byte of it can become six; the record takes 256 KiB of JSON.
+LONGEST_EVIDENCE = DEFAULT_BOUNDS.max_bytes // 8
+WRITE_URL = "give sqlite:///path/to/agent.db as the last argument, or set AGENTGATE_URL"
+
+
+def answering(command: Callable[..., int]) -> Callable[..., None]:
+    """Let a command return its exit code, and end with a line instead of a traceback where our own errors end it."""
+
+    @functools.wraps(command)
+    def answered(**given: Any) -> None:
+        context = click.get_current_context()
+        try:
+            code = command(**given)
+        except AgentgateError as error:
+            tell(error, json=bool(given.get("json")))
+            code = exit_code(error)
+        context.exit(code)
+
+    return answered
+
+
+def _url(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    if not value:
+        raise refusal("URL", "missing", WRITE_URL)
+    if "://" not in value:
+        raise refusal("URL", "no database URL", WRITE_URL)
+    return value
+
+
+def _tenant(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    return _checked(check_tenant, value)
+
+
+def _some_tenant(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _checked(check_tenant, value)
+
+
+def _run(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _checked(lambda name: check_name(name, "--run"), value)
+
+
+def _note(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if len(value) > LONGEST_NOTE or any("\ud800" <= character <= "\udfff" for character in value):
+        raise refusal("--note", "too long, or no UTF-8", f"give at most {LONGEST_NOTE} characters of text")
+    return value
+
+
+def _by(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    if value is None:
+        raise refusal("--by", "missing", "name who does this: --by ops:ada")
+    return _checked(lambda name: check_name(name, "by"), value, field="--by")
+
+
+def _what(_context: click.Context, parameter: click.Parameter, value: str) -> str:
+    field = parameter.human_readable_name
+    if "://" in value:
+        raise refusal(field, "this is a URL", f"give {field} first and the URL last")
+    return _checked(lambda name: check_name(name, field), value)
+
+
+def _id(_context: click.Context, parameter: click.Parameter, value: str) -> str:
+    field = parameter.human_readable_name
+    found = value.strip().lower()
+    if "://" in value:
+        raise refusal(field, "this is a URL", f"give {field} first and the URL last")
+    if _ID.fullmatch(found) is None:
+        raise refusal(field, "no action's id", "give the 36 characters that `agentgate show RUN` lists")
+    return found
+
+
+def _checked(check: Callable[[str], str], value: str, *, field: str = "") -> str:
+    try:
+        return check(value)
+    except Misuse as error:
+        words = str(error)
+        raise refusal(field or words.partition(": ")[0], *_halves(words.partition(": ")[2])) from error
+
+
+def _halves(words: str) -> tuple[str, str]:
+    problem, _, remedy = words.partition("; ")
+    return (problem, remedy) if remedy else ("not a name", problem)
+
+
+url = click.argument("url", required=False, envvar="AGENTGATE_URL", callback=_url)
+tenant = click.option(
+    "--tenant", default=DEFAULT_TENANT, show_default=True, callback=_tenant, help="Whose runs and actions."
+)
+some_tenant = click.option("--tenant", callback=_some_tenant, help="Whose decisions; everybody's where it is left out.")
+run_name = click.option("--run", metavar="RUN", callback=_run, help="Of one run, by its id or name.")
+note = click.option("--note", default="", callback=_note, help="Why, in words; kept beside the record.")
+as_json = click.option("--json", is_flag=True, help="Write JSON instead of text.")
+by = click.option("--by", metavar="NAME", callback=_by, help="Who does this; stands in the record for ever.")
+what = click.argument("what", callback=_what)
+action_id = click.argument("id", callback=_id)
+
+
+def common(command: Command) -> Command:
+    """Give a command the URL, the tenant and ``--json``."""
+    return url(tenant(as_json(command)))
+
+
+def evidence(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    """Take evidence as text, or as the text of a file named after an @."""
+    if value is None:
+        raise refusal("--evidence", "missing", "say what shows it: --evidence TEXT, or --evidence @FILE")
+    content = _file(value.removeprefix(_FILE)) if value.startswith(_FILE) else os.fsencode(value)
+    if len(content) > LONGEST_EVIDENCE:
+        raise refusal("--evidence", "too long", f"give at most {LONGEST_EVIDENCE} bytes, or say where it is kept")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise refusal("--evidence", "no UTF-8 text", "describe it in words instead") from error
+    if not text.strip():
+        raise refusal("--evidence", "empty", "say what shows it")
+    return text
+
+
+def _file(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(LONGEST_EVIDENCE + 1)
+    except OSError as error:
+        raise refusal("--evidence", f"the file cannot be read ({error.strerror})", "name a readable file") from error
+
+
+def result(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Json:
+    """Take a result as strict JSON."""
+    if value is None:
+        return None
+    try:
+        return parse(value)
+    except NotCanonical as error:
+        problem = f"no JSON: {error.reason} at {error.path or '/'}"
+        raise refusal("--result", problem, error.remedy) from error

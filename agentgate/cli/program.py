@@ -1,0 +1,90 @@
+"""The program: its commands, and how each of its ends becomes an exit code.
+
+Where our own errors end a command, `agentgate.cli.arguments.answering` has said so already; here is what ends it
+from outside: a wrong usage, an interrupt, a reader that went away, a defect.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import click
+
+from agentgate.cli.acting import cancel, reconcile
+from agentgate.cli.checking import recheck, verify
+from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_line
+from agentgate.cli.looking import events, runs, show
+from agentgate.cli.making import demo, migrate
+from agentgate.cli.terminal import prepare, say_json
+
+DISTRIBUTION = "agentgate-ledger"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version(DISTRIBUTION), package_name=DISTRIBUTION, prog_name="agentgate")
+def program() -> None:
+    """Look at a ledger of agents' effects, and act on it.
+
+    URL is sqlite:///path/to/agent.db (four slashes for an absolute path); AGENTGATE_URL stands in where it is left
+    out. Exit codes: 0 ok; 1 breaks, differences, a command that was refused, a damaged record; 2 it could not.
+    """
+
+
+for _command in (migrate, demo, runs, show, events, cancel, reconcile, verify, recheck):
+    program.add_command(_command)
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run the program; whatever ends it, return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    prepare(sys.stdout)
+    prepare(sys.stderr)
+    try:
+        _invoke(given or ["--help"])
+        sys.stdout.flush()
+    except click.exceptions.Exit as ended:
+        return _flushed(ended.exit_code)
+    except click.ClickException as error:
+        return _misused(error, json="--json" in given)
+    except BrokenPipeError:
+        return _reader_gone()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - a defect of ours must not end like "found something", which is 1
+        traceback.print_exc()
+        return COULD_NOT
+    return OK
+
+
+def _invoke(given: list[str]) -> None:
+    """Parse and invoke; not by `Command.main`, which ends with 1 where a reader went away."""
+    with program.make_context("agentgate", given) as context:
+        program.invoke(context)
+
+
+def _flushed(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_gone()
+    return code
+
+
+def _reader_gone() -> int:
+    """Let Python's own last flush of stdout end well, where there is nobody to read it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return PIPE_CLOSED
+
+
+def _misused(error: click.ClickException, *, json: bool) -> int:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = "agentgate" if context is None else context.command_path
+    message = error.format_message().removesuffix(".")
+    click.echo(f"{path}: {one_line(message)} (see: {path} --help)", err=True)
+    if json:
+        say_json({"error": {"code": "usage", "message": message}})
+    return COULD_NOT
