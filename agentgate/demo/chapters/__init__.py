@@ -1,0 +1,12 @@
+"""The chapters, in the order they are told; each plays on the scene that the ones before it left."""
+
+from collections.abc import Callable
+
+from agentgate.demo.chapters import allowed, corrected, denied, held, killed, rechecked, reconciled, recorded, repeated
+from agentgate.demo.scene import Scene
+from agentgate.demo.story import Story
+
+CHAPTERS: tuple[tuple[str, Callable[[Story, Scene], None]], ...] = tuple(
+    (chapter.TITLE, chapter.play)
+    for chapter in (allowed, corrected, denied, held, repeated, killed, reconciled, recorded, rechecked)
+)
