@@ -24,6 +24,7 @@ from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
 from agentgate.states import State
 from agentgate.store import actions, events, locks
+from agentgate.tools.spec import from_document
 
 RECORD_TRIES = 2
 
@@ -155,6 +156,7 @@ class Performer:
         if ended.observation is not None and attempt.late_n is None:
             evidence = self.keep(claim, ended.observation, kind="evidence").payload
             recording.keep_late(transaction.draft, file, attempt, ended, evidence)
+            block_again(transaction, file.action.id, parallel=claim.tool.spec.parallel)
         return False
 
     def _late(self, claim: Claim, end: Returned | Raised) -> None:
@@ -183,7 +185,6 @@ class Performer:
             told = error or Error(code=ended.code, message=ended.code)
             return Failed(action=action.id, digest=digest, reason=told.code, error=told, retryable=ended.retryable)
         return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code))
-
 
     def _found(self, action: str) -> Outcome | None:
         """Read what the record says of an action whose attempt was ended by somebody else; None where it is READY."""
@@ -219,8 +220,25 @@ def kept(
 
 def release(transaction: Transaction, action: str, *, parallel: bool) -> None:
     """Give the action's resource back, unless it may still be at work there."""
-    file = transaction.draft.file(action)
-    if file.action.resource is None or parallel or file.action.state in {State.UNKNOWN, State.EXECUTING}:
+    record = transaction.draft.file(action).action
+    if record.resource is None or parallel or record.state in {State.UNKNOWN, State.EXECUTING} or record.unresolved:
         return
-    if not file.action.unresolved:
-        locks.release(transaction.connection, tenant=file.action.tenant, resource=file.action.resource, action=action)
+    connection, tenant, resource = transaction.connection, record.tenant, record.resource
+    locks.release(connection, tenant=tenant, resource=resource, action=action)
+    # Who came to be in doubt while this one was at work gets its block now (design §5: the lock row is the block).
+    for id_, its_run, fence, spec in locks.doubted(connection, tenant=tenant, resource=resource, but=action):
+        stored = events.document(connection, spec)
+        if stored is not None and not from_document(stored[1]).parallel:
+            locks.take(connection, tenant=tenant, resource=resource, run=its_run, action=id_, fence=fence)
+            return
+
+
+def block_again(transaction: Transaction, action: str, *, parallel: bool) -> None:
+    """Lock the resource of an action that a late answer put in doubt, unless somebody is at work there already."""
+    record = transaction.draft.file(action).action
+    if record.resource is None or parallel or not record.unresolved or record.state is State.ABANDONED:
+        return
+    connection, tenant, resource, fence = transaction.connection, record.tenant, record.resource, record.fence
+    if locks.holder(connection, tenant=tenant, resource=resource) is None:
+        assert fence is not None  # it was attempted, or nothing could come late
+        locks.take(connection, tenant=tenant, resource=resource, run=record.run, action=action, fence=fence)

@@ -4,8 +4,8 @@ from sqlalchemy import and_, bindparam, delete, or_, select
 from sqlalchemy.engine import Connection
 
 from agentgate.states import State
-from agentgate.store.schema import actions, locks, switches
-from agentgate.store.statements import Statement, insert_all
+from agentgate.store.schema import IN_DOUBT, actions, locks, switches
+from agentgate.store.statements import Row, Statement, insert_all
 
 _PAUSED = Statement(
     select(switches.c.kind)
@@ -28,6 +28,17 @@ _LOCK = Statement(
     select(locks.c.action, actions.c.state)
     .join(actions, actions.c.id == locks.c.action)
     .where(locks.c.tenant == bindparam("tenant"), locks.c.resource == bindparam("resource"))
+)
+_DOUBTED = Statement(
+    select(actions.c.id, actions.c.run, actions.c.fence, actions.c.spec)
+    .where(
+        IN_DOUBT,
+        actions.c.tenant == bindparam("tenant"),
+        actions.c.resource == bindparam("resource"),
+        actions.c.id != bindparam("but"),
+        actions.c.state != State.ABANDONED.value,
+    )
+    .order_by(actions.c.id)
 )
 _RELEASE = Statement(
     delete(locks).where(
@@ -59,3 +70,8 @@ def take(connection: Connection, *, tenant: str, resource: bytes, run: str, acti
 def release(connection: Connection, *, tenant: str, resource: bytes, action: str) -> None:
     """Give a resource back, where this action holds it."""
     _RELEASE.write(connection, {"tenant": tenant, "resource": resource, "action": action})
+
+
+def doubted(connection: Connection, *, tenant: str, resource: bytes, but: str) -> list[Row]:
+    """Read the actions that may still be at work on a resource, ``but`` one: (id, run, fence, spec)."""
+    return _DOUBTED.rows(connection, tenant=tenant, resource=resource, but=but)

@@ -140,6 +140,14 @@ Index("agentgate_actions_of_run", actions.c.run, actions.c.id)
 # Literals, because SQLite takes a partial index only where the query's text implies it.
 WAITING = actions.c.state.in_([literal_column("'READY'"), literal_column("'HELD'")])
 Index("agentgate_actions_waiting", actions.c.run, actions.c.id, sqlite_where=WAITING, postgresql_where=WAITING)
+IN_DOUBT = actions.c.unresolved > literal_column("0")
+Index(
+    "agentgate_actions_in_doubt",
+    actions.c.tenant,
+    actions.c.resource,
+    sqlite_where=IN_DOUBT,
+    postgresql_where=IN_DOUBT,
+)
 
 attempts = _table(
     "attempts",

@@ -147,6 +147,7 @@ def _actions() -> None:
     )
     op.create_index("agentgate_actions_of_run", "agentgate_actions", ["run", "id"])
     _partial("agentgate_actions_waiting", "agentgate_actions", ["run", "id"], "state IN ('READY', 'HELD')")
+    _partial("agentgate_actions_in_doubt", "agentgate_actions", ["tenant", "resource"], "unresolved > 0")
 
 
 def _attempts() -> None:
