@@ -84,5 +84,7 @@ def test_the_installed_wheel_migrates_a_ledger_and_verifies_it(installed: Path, 
 
 
 def test_the_installed_wheel_runs_the_demo_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    assert "verif" in _run([installed / "agentgate", "demo"], tmp_path).lower()
+    told = _run([installed / "agentgate", "demo", "--folder", "demo"], tmp_path)
+    assert "ok      the record verifies" in told
+    assert "things came out as told" in told
     shutil.rmtree(tmp_path)

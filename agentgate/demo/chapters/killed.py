@@ -28,7 +28,10 @@ def play(story: Story, scene: Scene) -> None:
     )
     command = [sys.executable, "-P", "-m", "agentgate.demo.worker", str(scene.folder)]
     with (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker,  # noqa: S603 - all of it ours
+        # A session of its own: an interrupt is ours alone, and the worker ends when its stdin does.
+        subprocess.Popen(  # noqa: S603 - all of it ours
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        ) as worker,
         scene.at_work() as stage,
     ):
         assert worker.stdout is not None  # it is a pipe
