@@ -101,7 +101,7 @@ class Commander:
     def _check_in_doubt(self, file: ActionFile) -> None:
         state = file.action.state
         if state is State.EXECUTING and not file.action.unresolved:
-            remedy = "its worker may still live; when its lease is over, execute or `agentgate show` it once more"
+            remedy = "its worker may still live; once its lease is over, say it again"
             raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)
         if state is not State.UNKNOWN and not file.action.unresolved:
             remedy = "nothing about it is in doubt"
