@@ -16,9 +16,9 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
-@pytest.fixture(params=["delete", "wal"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    made = f"sqlite:///{tmp_path}/agent.db?journal={request.param}"
+@pytest.fixture
+def url(journal: str, tmp_path: Path) -> str:
+    made = f"sqlite:///{tmp_path}/agent.db?journal={journal}"
     migrate(made)
     return made
 

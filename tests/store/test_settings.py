@@ -133,7 +133,9 @@ def test_without_the_extra_pythons_own_sqlite_is_used(tmp_path: Path, monkeypatc
 
 
 def test_with_the_extra_its_newer_sqlite_is_used() -> None:
-    newer: Any = pytest.importorskip("pysqlite3.dbapi2", reason="the extra `sqlite` is not installed")
+    newer: Any = pytest.importorskip(
+        "pysqlite3.dbapi2", reason="the extra `sqlite` is not installed", exc_type=ImportError
+    )
     assert sqlite.module() is importlib.import_module("pysqlite3.dbapi2")
     assert newer.sqlite_version_info >= (3, 52, 0)
 
