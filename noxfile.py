@@ -66,6 +66,8 @@ def migrations(session: nox.Session) -> None:
 def conformance(session: nox.Session) -> None:
     """Run the vectors through the adapter, and check that they are what generate.py writes."""
     session.install(".[test]")
+    session.run("python", "conformance/run.py", "--", "python", "conformance/adapter_agentgate.py")
+    session.run("python", "conformance/generate.py", "--check")
     session.run("pytest", "tests/conformance", *session.posargs)
 
 
