@@ -1,6 +1,7 @@
 """An event: what happened, as one canonical document that is stored exactly as it is hashed."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from agentgate.bodies import ACTION_TYPES, BODIES, DECIDED
 from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.digests import digest
 from agentgate.errors import Damaged, NotCanonical
+from agentgate.jcs import LARGEST_INTEGER
 from agentgate.shape import Shape, count, exactly, hash32, identifier, misfit, one_of, record
 
 # An event holds digests and bounded views, never payloads; real ones are 1-6 kB.
@@ -105,15 +107,50 @@ def decode(encoded: bytes) -> Event:
     Raises:
         Damaged: the bytes are no event that a reader of version 1 accepts.
     """
-    try:
-        document = parse(encoded, bounds=EVENT_BOUNDS)
-    except NotCanonical as error:
-        raise Damaged("event", f"not canonical at {error.path or '/'}: {error.reason}") from error
+    document = _plainly(encoded)
+    if document is None:
+        try:
+            document = parse(encoded, bounds=EVENT_BOUNDS)
+        except NotCanonical as error:
+            raise Damaged("event", f"not canonical at {error.path or '/'}: {error.reason}") from error
     found = offence(document)
     if found is not None:
         raise Damaged("event", f"{found or '/'} is not what version 1 allows")
     assert type(document) is dict  # `offence` refused everything else
     return _from_document(document)
+
+
+def _plainly(encoded: bytes) -> Json:
+    """Read an event by the C decoder where that is provably enough; None where the strict reader must look.
+
+    What is written again for the value is the same text, so no member stood twice and nothing was read as something
+    else; what else the strict reader refuses is too large to be short, or a float, which no event may hold.
+    """
+    if len(encoded) > _SHORT:
+        return None
+    try:
+        document: Json = _READ(encoded.decode())
+        return document if _WRITE(document).encode() == encoded else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _integer(digits: str) -> int:
+    number = int(digits)
+    if abs(number) > LARGEST_INTEGER:
+        raise ValueError(digits)
+    return number
+
+
+def _no_float(digits: str) -> float:
+    raise ValueError(digits)
+
+
+_SHORT = EVENT_BOUNDS.max_nodes  # a value and what parts it from the next are two characters at least
+_READ = json.JSONDecoder(parse_int=_integer, parse_float=_no_float).decode
+_WRITE = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
 
 
 def _from_document(document: dict[str, Json]) -> Event:
