@@ -3,11 +3,16 @@
 Nothing here runs or stores an action; this is what it *is*.
 """
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote
 
 from agentgate.canonical import Json
 from agentgate.digests import digest
+
+LONGEST_KEY = 200  # as every name that callers choose
+_KEPT = 130  # of a longer one, beside the 64 digits of its hash
 
 KeySource = Literal["caller", "adapter", "outside", "own"]
 
@@ -26,9 +31,30 @@ class Key:
     scope: str = ""
     text: str
 
+    @classmethod
+    def adapter(cls, framework: str, *parts: str | int | None) -> "Key":
+        """Name an intent by the place of its call in a framework's run.
+
+        Other parts give another key, the same parts the same key in every process and version: repeats are found by it.
+
+        Args:
+            framework: its name.
+            parts: scope (thread, conversation), turn, call id, tool, position among calls that share all of these;
+                never the arguments. Texts may hold anything and be of any length; None is not the empty text.
+        """
+        text = "/".join(_part(part) for part in (framework, *parts))
+        if len(text) > LONGEST_KEY:
+            # No part holds a "#", so a shortened text is never another's whole one.
+            text = f"{text[:_KEPT]}#{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+        return cls(source="adapter", text=text)
+
     def to_json(self) -> dict[str, Json]:
         """Return the key as it stands in digests and events."""
         return {"source": self.source, "scope": self.scope, "text": self.text}
+
+
+def _part(part: str | int | None) -> str:
+    return "*" if part is None else quote(str(part), safe="", errors="surrogatepass")
 
 
 def action_digest(

@@ -1,5 +1,6 @@
 """What came of an effect: a result, or a structured error that tells a model what it may do next."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,6 +26,8 @@ CODES = (
     "crashed",
     "lease_lost",
     "internal",
+    "approval_required",  # these two stand in no record: they tell a loop why it has no result yet
+    "executing",
 )
 # These say that the effect did not happen, unless the tool says otherwise (design §4).
 CLEAN_CODES = frozenset({"invalid_arguments", "not_found", "conflict", "rate_limited", "precondition_failed"})
@@ -126,6 +129,11 @@ class Observation:
 
     __match_args__ = ("value",)
 
+    def text(self) -> str:
+        """Put it into a message for a model: a text as it is, any other value, or the error, as JSON."""
+        told = self.value if self.error is None else self.error.to_json()
+        return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+
     def to_json(self) -> dict[str, Json]:
         """Return the observation as its payload holds it."""
         body: dict[str, Json] = {"status": self.status, "notes": list(self.notes)}
@@ -146,4 +154,3 @@ class Observation:
             error=Error.from_json(error) if isinstance(error, dict) else None,
             notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         )
-

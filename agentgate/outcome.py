@@ -1,6 +1,7 @@
 """What a gate answers: one of six outcomes, closed, to be matched. What the rules say is one of these, never an error.
 
-Every outcome names its action, the action's digest and a stable ``reason`` code; digests are 64 hex digits.
+Every outcome names its action, the action's digest and a stable ``reason`` code; digests are 64 hex digits. Each has an
+``observation``: what the loop, and so the model, is told of it.
 """
 
 from dataclasses import dataclass
@@ -65,6 +66,11 @@ class Failed:
 
     __match_args__ = ("error",)
 
+    @property
+    def observation(self) -> Observation:
+        """What the loop is told: why it did not happen."""
+        return Observation(status="error", error=self.error)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
@@ -76,6 +82,17 @@ class Held:
     approval: Approval
 
     __match_args__ = ("approval",)
+
+    @property
+    def observation(self) -> Observation:
+        """What a loop that cannot wait is told: nothing was done, and whom it waits for."""
+        error = Error(
+            code="approval_required",
+            message="nothing was done yet: a person must decide first",
+            details={"approval": self.approval.id, "expires_at": self.approval.expires_at.isoformat()},
+            suggested_action="do not call it again: it is taken up once it is answered",
+        )
+        return Observation(status="error", error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +114,11 @@ class Refused:
 
     __match_args__ = ("reason",)
 
+    @property
+    def observation(self) -> Observation:
+        """What the loop is told: why it will not run, or not now."""
+        return Observation(status="error", error=self.error)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
@@ -108,6 +130,17 @@ class Running:
     until: datetime
 
     __match_args__ = ("until",)
+
+    @property
+    def observation(self) -> Observation:
+        """What a loop that cannot wait is told: another worker is at it."""
+        error = Error(
+            code="executing",
+            message="another worker is executing this call; it has not ended",
+            details={"until": self.until.isoformat()},
+            suggested_action="do not repeat it: ask for its outcome later",
+        )
+        return Observation(status="error", error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +161,11 @@ class Unknown:
     abandoned: bool = False
 
     __match_args__ = ("question",)
+
+    @property
+    def observation(self) -> Observation:
+        """What the loop is told: that nobody knows whether it happened."""
+        return Observation(status="error", error=self.error)
 
 
 Outcome: TypeAlias = Done | Failed | Held | Refused | Running | Unknown
