@@ -11,75 +11,9 @@ import rfc8785
 from agentgate.canonical import canonical, parse, snapshot
 from agentgate.errors import NotCanonical
 from support.documents import identical
+from support.jsontestsuite import DUPLICATE_KEYS, IMPLEMENTATION_DEFINED, TRANSFORMED, files
 
 NAMES = ["arrays", "french", "structures", "unicode", "values", "weird"]
-
-# Valid by RFC 8259, which lets parsers differ on what they mean; refused here because they do.
-DUPLICATE_KEYS = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}
-
-# What the suite leaves to the implementation, pinned: canonical bytes, or the reason of the refusal.
-IMPLEMENTATION_DEFINED: dict[str, bytes | str] = {
-    "i_number_double_huge_neg_exp.json": b"[0]",
-    "i_number_huge_exp.json": "not_finite",
-    "i_number_neg_int_huge_exp.json": "not_finite",
-    "i_number_pos_double_huge_exp.json": "not_finite",
-    "i_number_real_neg_overflow.json": "not_finite",
-    "i_number_real_pos_overflow.json": "not_finite",
-    "i_number_real_underflow.json": b"[0]",
-    "i_number_too_big_neg_int.json": "integer_range",
-    "i_number_too_big_pos_int.json": "integer_range",
-    "i_number_very_big_negative_int.json": "integer_range",
-    "i_object_key_lone_2nd_surrogate.json": "surrogate",
-    "i_string_1st_surrogate_but_2nd_missing.json": "surrogate",
-    "i_string_1st_valid_surrogate_2nd_invalid.json": "surrogate",
-    "i_string_UTF-16LE_with_BOM.json": "encoding",
-    "i_string_UTF-8_invalid_sequence.json": "encoding",
-    "i_string_UTF8_surrogate_U+D800.json": "encoding",
-    "i_string_incomplete_surrogate_and_escape_valid.json": "surrogate",
-    "i_string_incomplete_surrogate_pair.json": "surrogate",
-    "i_string_incomplete_surrogates_escape_valid.json": "surrogate",
-    "i_string_invalid_lonely_surrogate.json": "surrogate",
-    "i_string_invalid_surrogate.json": "surrogate",
-    "i_string_invalid_utf-8.json": "encoding",
-    "i_string_inverted_surrogates_U+1D11E.json": "surrogate",
-    "i_string_iso_latin_1.json": "encoding",
-    "i_string_lone_second_surrogate.json": "surrogate",
-    "i_string_lone_utf8_continuation_byte.json": "encoding",
-    "i_string_not_in_unicode_range.json": "encoding",
-    "i_string_overlong_sequence_2_bytes.json": "encoding",
-    "i_string_overlong_sequence_6_bytes.json": "encoding",
-    "i_string_overlong_sequence_6_bytes_null.json": "encoding",
-    "i_string_truncated-utf-8.json": "encoding",
-    "i_string_utf16BE_no_BOM.json": "encoding",
-    "i_string_utf16LE_no_BOM.json": "encoding",
-    "i_structure_500_nested_arrays.json": "depth",
-    "i_structure_UTF-8_BOM_empty_object.json": "encoding",
-}
-
-TRANSFORMED: dict[str, bytes | str] = {
-    "number_-9223372036854775808.json": "integer_range",
-    "number_-9223372036854775809.json": "integer_range",
-    "number_1.0.json": b"[1]",
-    "number_1.000000000000000005.json": b"[1]",
-    "number_1000000000000000.json": b"[1000000000000000]",
-    "number_10000000000000000999.json": "integer_range",
-    "number_1e-999.json": b"[0]",
-    "number_1e6.json": b"[1000000]",
-    "number_9223372036854775807.json": "integer_range",
-    "number_9223372036854775808.json": "integer_range",
-    "object_key_nfc_nfd.json": b'{"e\xcc\x81":"NFD","\xc3\xa9":"NFC"}',
-    "object_key_nfd_nfc.json": b'{"e\xcc\x81":"NFD","\xc3\xa9":"NFC"}',
-    "object_same_key_different_values.json": "duplicate_key",
-    "object_same_key_same_value.json": "duplicate_key",
-    "object_same_key_unclear_values.json": "duplicate_key",
-    "string_1_escaped_invalid_codepoint.json": "surrogate",
-    "string_1_invalid_codepoint.json": "encoding",
-    "string_2_escaped_invalid_codepoints.json": "surrogate",
-    "string_2_invalid_codepoints.json": "encoding",
-    "string_3_escaped_invalid_codepoints.json": "surrogate",
-    "string_3_invalid_codepoints.json": "encoding",
-    "string_with_escaped_NULL.json": b'["A\\u0000B"]',
-}
 
 
 def verdict(path: Path) -> bytes | str:
@@ -124,26 +58,24 @@ def test_of_these_numbers_84_cannot_be_read_back_and_are_refused_as_text(corpora
 
 
 def test_188_of_188_broken_texts_are_refused(corpora: Path) -> None:
-    files = sorted((corpora / "jsontestsuite" / "test_parsing").glob("n_*"))
-    assert len(files) == 188
-    assert [file.name for file in files if isinstance(verdict(file), bytes)] == []
+    broken = files(corpora, "n_")
+    assert len(broken) == 188
+    assert [file.name for file in broken if isinstance(verdict(file), bytes)] == []
 
 
 def test_93_of_95_good_texts_are_accepted_and_the_two_have_duplicate_keys(corpora: Path) -> None:
-    files = sorted((corpora / "jsontestsuite" / "test_parsing").glob("y_*"))
-    assert len(files) == 95
-    refused = {file.name: found for file in files if isinstance(found := verdict(file), str)}
+    good = files(corpora, "y_")
+    assert len(good) == 95
+    refused = {file.name: found for file in good if isinstance(found := verdict(file), str)}
     assert refused == dict.fromkeys(DUPLICATE_KEYS, "duplicate_key")
 
 
 def test_what_the_suite_leaves_open_is_pinned(corpora: Path) -> None:
-    files = sorted((corpora / "jsontestsuite" / "test_parsing").glob("i_*"))
-    assert {file.name: verdict(file) for file in files} == IMPLEMENTATION_DEFINED
+    assert {file.name: verdict(file) for file in files(corpora, "i_")} == IMPLEMENTATION_DEFINED
 
 
 def test_texts_that_parsers_transform_are_pinned(corpora: Path) -> None:
-    files = sorted((corpora / "jsontestsuite" / "test_transform").glob("*.json"))
-    assert {file.name: verdict(file) for file in files} == TRANSFORMED
+    assert {file.name: verdict(file) for file in files(corpora, room="test_transform")} == TRANSFORMED
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
