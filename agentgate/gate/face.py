@@ -16,7 +16,7 @@ from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.executing import REPLAYED, Executor
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.names import DEFAULT_TENANT, check_key, check_name, check_tenant, recordable
+from agentgate.gate.names import DEFAULT_TENANT, check_key, check_name, check_tenant, check_text, recordable
 from agentgate.gate.opening import Run
 from agentgate.gate.performing import Performer
 from agentgate.gate.proposing import Proposed, Proposer
@@ -171,7 +171,7 @@ class Gate:
             name=check_name(name, "name"),
             tenant=check_tenant(tenant),
             principal=check_name(principal, "principal"),
-            goal=goal,
+            goal=check_text(goal, "goal"),
             limits=limits,
         )
 
@@ -265,7 +265,7 @@ class Gate:
             NotPossible: it runs, may have happened, or has ended.
         """
         tenant, id_ = _named(action, tenant)
-        self._commander.cancel(tenant, id_, by=check_name(by, "by"), note=note)
+        self._commander.cancel(tenant, id_, by=check_name(by, "by"), note=check_text(note, "note") or "")
         return self._proposal(tenant, id_, repeated=True)
 
     def reconcile(

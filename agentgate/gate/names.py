@@ -6,6 +6,7 @@ from typing import get_args
 
 from agentgate.action import Key, KeySource
 from agentgate.errors import Misuse
+from agentgate.jcs import encodable
 from agentgate.tools.names import MAX_NAME
 
 LONGEST = 200
@@ -26,6 +27,19 @@ def check_name(value: object, field: str) -> str:
         raise Misuse(f"{field}: {len(value)} characters are too long; give at most {LONGEST}")
     if _UNFIT.search(value):
         raise Misuse(f"{field}: it holds control characters or lone surrogates; use printable text")
+    return value
+
+
+def check_text(value: str | None, field: str) -> str | None:
+    """Return what a person wrote, of any length; None where nothing was.
+
+    Raises:
+        Misuse: it is no text that UTF-8 can encode.
+    """
+    if value is None:
+        return None
+    if type(value) is not str or not encodable(value):
+        raise Misuse(f"{field}: give a text of whole Unicode characters")
     return value
 
 

@@ -94,3 +94,15 @@ def test_a_key_that_no_reader_would_accept_is_misuse_and_writes_nothing(world: W
         with pytest.raises(Misuse, match=r"^key"):
             gate.propose(run, "refund", ARGUMENTS, key=key)
     assert world.events() == before
+
+
+@pytest.mark.parametrize("text", [5, b"words", "\ud800", ["words"]])
+def test_what_is_kept_as_a_text_is_one(world: World, text: object) -> None:
+    with world.gate() as gate:
+        proposal = gate.propose(opened(gate), "refund", ARGUMENTS)
+        before = world.events()
+        with pytest.raises(Misuse, match="goal: give a text"):
+            gate.run("another", principal=PRINCIPAL, goal=text)  # type: ignore[arg-type]
+        with pytest.raises(Misuse, match="note: give a text"):
+            gate.cancel(proposal, by="person:ada", note=text)  # type: ignore[arg-type]
+    assert world.events() == before
