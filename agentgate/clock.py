@@ -9,6 +9,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from agentgate.errors import Damaged
+
 MICROSECOND = timedelta(microseconds=1)
 
 
@@ -61,5 +63,12 @@ def to_us(span: timedelta) -> int:
 
 
 def to_datetime(at_us: int) -> datetime:
-    """Turn stored microseconds into an aware UTC datetime."""
-    return datetime.fromtimestamp(at_us // 1_000_000, UTC) + timedelta(microseconds=at_us % 1_000_000)
+    """Turn stored microseconds into an aware UTC datetime.
+
+    Raises:
+        Damaged: no calendar has that time; what the gate stores always has one.
+    """
+    try:
+        return datetime.fromtimestamp(at_us // 1_000_000, UTC) + timedelta(microseconds=at_us % 1_000_000)
+    except (ValueError, OverflowError, OSError) as error:
+        raise Damaged("time", f"{at_us} microseconds are no date") from error

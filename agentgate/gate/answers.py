@@ -12,6 +12,7 @@ from agentgate.core.draft import Payload
 from agentgate.core.proposing import denial_words
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord
+from agentgate.digests import SALT_BYTES
 from agentgate.errors import Damaged, NotFound
 from agentgate.event import Event, decode
 from agentgate.observation import Error, Observation
@@ -194,7 +195,9 @@ class Reader:
         found: dict[str, Payload] = {}
         for kind, expected in named.items():
             payload = events.payload(self.connection, action.run, action.proposed_n, kind)
-            if payload is None or payload.digest.hex() != expected:
+            # A salt that is no salt makes no digest; what is sealed has none in clear.
+            salted = payload is not None and type(payload.salt) is bytes and len(payload.salt) == SALT_BYTES
+            if payload is None or not salted or payload.digest.hex() != expected:
                 raise Damaged(where, f"its {kind} are missing or not what was proposed")
             found[kind] = payload
         if "arguments" not in found:

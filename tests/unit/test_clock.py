@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentgate.clock import Clock, SystemClock, new_id, to_datetime, to_us
+from agentgate.errors import Damaged
 
 MOMENTS = st.integers(0, 253_402_300_799_999_999)  # to the end of the year 9999
 
@@ -78,6 +79,12 @@ def test_stored_microseconds_are_an_aware_time_and_come_back_exactly(at_us: int)
     moment = to_datetime(at_us)
     assert moment.tzinfo is UTC
     assert to_us(moment - datetime(1970, 1, 1, tzinfo=UTC)) == at_us
+
+
+@pytest.mark.parametrize("at_us", [2**62, -(2**63), 2**63 - 1, 253_402_300_800_000_000])
+def test_a_stored_time_beyond_the_calendar_is_damage(at_us: int) -> None:
+    with pytest.raises(Damaged, match="are no date"):
+        to_datetime(at_us)
 
 
 @given(st.timedeltas())
