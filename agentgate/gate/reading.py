@@ -13,8 +13,9 @@ from agentgate.canonical import Json, parse
 from agentgate.chain import Link
 from agentgate.clock import SystemClock, to_datetime
 from agentgate.core.claiming import check_row
-from agentgate.core.classifying import RESULT_BOUNDS
+from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, RunRecord
+from agentgate.digests import SALT_BYTES, document_digest
 from agentgate.errors import Damaged, NotCanonical, NotFound
 from agentgate.event import Event, decode, event_hash
 from agentgate.gate.answers import Reader
@@ -25,6 +26,7 @@ from agentgate.observation import Observation
 from agentgate.outcome import Done, Failed, Outcome, Refused, Unknown
 from agentgate.policy.decision import Decision
 from agentgate.store import actions, events, runs
+from agentgate.tools.spec import from_document
 
 _PROPOSED = ("arguments", "supplied", "raw", "provenance", "facts")
 
@@ -183,14 +185,15 @@ def _action_view(connection: Connection, file: ActionFile) -> ActionView:
     if run is None:
         raise Damaged(f"action {action.id}", "its run is missing")
     told = {n: _read_event(connection, action.run, n) for n in _milestones(file)}
-    spec = reader.spec(action)
+    for event in told.values():
+        _check_payloads(connection, event)
     payloads = _payloads(connection, told[action.proposed_n], _PROPOSED)
     return ActionView(
         summary=_action_summary(action),
         run=_run_summary(connection, run),
         principal=action.principal,
         digest=action.digest.hex(),
-        risk=None if spec is None else spec.risk,
+        risk=_risk(connection, action),
         expires_at=None if action.expires_at_us is None else to_datetime(action.expires_at_us),
         waited=action.waited,
         unresolved=action.unresolved,
@@ -203,6 +206,22 @@ def _action_view(connection: Connection, file: ActionFile) -> ActionView:
         ),
         steps=tuple(_step(connection, event) for _, event in sorted(told.items())),
     )
+
+
+def _check_payloads(connection: Connection, event: EventView) -> None:
+    """Refuse payloads that are not the ones an event names, before anything is read out of them."""
+    named = event.body.get("payloads")
+    for kind in named if type(named) is dict else ():
+        _payload(connection, event, kind)
+
+
+def _risk(connection: Connection, action: ActionRecord) -> str | None:
+    stored = None if action.spec is None else events.document(connection, action.spec)
+    if stored is None:
+        return None
+    if stored[0] != "spec" or document_digest("spec", stored[1]) != action.spec:
+        raise Damaged(f"action {action.id}", "its spec is not what its digest says")
+    return from_document(stored[1]).risk
 
 
 def _observed(outcome: Outcome | None) -> Observation | None:
@@ -304,9 +323,9 @@ def _payload(connection: Connection, event: EventView, kind: str) -> bytes | Non
     if type(named) is not dict or kind not in named:
         return None
     payload = events.payload(connection, event.run, event.n, kind)
-    if payload is None:
+    if payload is None or type(payload.salt) is not bytes:  # the salt of a sealed payload lies inside its sealed text
         return None
-    if payload.digest.hex() != named[kind]:
+    if len(payload.salt) != SALT_BYTES or payload.digest.hex() != named[kind]:
         raise Damaged(f"run {event.run}", f"the {kind} of its event {event.n} are not what the event names")
     return payload.content
 
@@ -314,7 +333,7 @@ def _payload(connection: Connection, event: EventView, kind: str) -> bytes | Non
 def _value(content: bytes) -> Json:
     """Read stored bytes as JSON; what is none as the text it is."""
     try:
-        return parse(content, bounds=RESULT_BOUNDS)
+        return parse(content, bounds=RECORDED_BOUNDS)
     except NotCanonical:
         return _text(content)
 
