@@ -100,8 +100,6 @@ def recheck(
     if kept < 0 or within <= timedelta(0):
         raise Misuse("kept: give a number from 0; within: give a positive timedelta")
     asked = load_policy(policy)
-    total = Tally(kept=kept)
-    tell = on_progress or _silent
     with opened(url) as ledger:
         question = Question(
             url=url,
@@ -113,17 +111,24 @@ def recheck(
             kept=kept,
             within=within,
         )
-        every = _runs(ledger.database, ledger.id)
-        if executor is None:
-            for each in every:
-                _add(total, _ask_run(question, ledger.database, each, _telling(total, tell)), tell)
-        else:
-            with closing(_spread(executor, question, every)) as found:
-                for tally in found:
-                    _add(total, tally, tell)
+        total = _ask_all(question, ledger.database, executor, on_progress or _silent)
     if run is not None and not total.counts["runs"]:
         raise NotFound("run", run)
     return total.report(policy=asked.identity.digest)
+
+
+def _ask_all(
+    question: Question, database: Database, executor: Executor | None, tell: Callable[[RecheckProgress], None]
+) -> Tally:
+    total, every = Tally(kept=question.kept), _runs(database, question.ledger)
+    if executor is None:
+        for run in every:
+            _add(total, _ask_run(question, database, run, _telling(total, tell)), tell)
+        return total
+    with closing(_spread(executor, question, every)) as found:
+        for tally in found:
+            _add(total, tally, tell)
+    return total
 
 
 def _silent(_progress: RecheckProgress) -> None:
