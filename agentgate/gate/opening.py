@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from agentgate.canonical import Json, canonical, parse
+from agentgate.canonical import Json, canonical
 from agentgate.chain import start
 from agentgate.clock import Clock, new_id
 from agentgate.core.draft import Draft, Payload
@@ -146,6 +146,6 @@ def _same(connection: Connection, run: RunRecord, *, principal: str, goal: str |
         raise RunConflict(run.name, "limits")
     if goal is not None:
         stored = events.payload(connection, run.id, 0, "texts")
-        texts = {} if stored is None else parse(stored.content)
+        texts = {} if stored is None else stored.value()
         if type(texts) is not dict or texts.get("goal") != goal:
             raise RunConflict(run.name, "goal")
