@@ -3,6 +3,7 @@
 `.ci/run` needs none of this; it is the same checks for somebody who has nox.
 """
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -83,3 +84,11 @@ def bench(session: nox.Session) -> None:
     """Print what a gated call costs."""
     session.install(".[test]")
     session.run("python", "benchmarks/gated_call.py", *session.posargs)
+
+
+@nox.session
+def kill(session: nox.Session) -> None:
+    """Kill processes at every statement, and at random, for a night: AGENTGATE_KILL_ROUNDS says how often."""
+    session.install(".[test]")
+    rounds = os.environ.get("AGENTGATE_KILL_ROUNDS", "3")
+    session.run("pytest", "tests/faults", "-k", "kill", *session.posargs, env={"AGENTGATE_KILL_ROUNDS": rounds})

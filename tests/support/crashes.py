@@ -1,0 +1,247 @@
+"""What a SIGKILL leaves behind, as data: the table of docs/crashes.md, and the commands it is about.
+
+A row is found by how many of a command's commits had landed and by whether the effect had reached the world.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import agentgate
+from agentgate import Effect, Gate, Keyed, NoEffect, Run
+from agentgate.testing import Downstream, ScriptedPolicy
+from agentgate.tools.decorator import AnyTool
+from support import forking
+from support.worlds import World, opened
+
+ARGUMENTS = {"account": "a1", "cents": 1250}
+KEY = "k"
+FRESH = "fresh"
+
+Prepare = Callable[[World, Gate, Run], object]
+Do = Callable[[Gate, Run, str], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table.
+
+    Args:
+        killed: when, in words.
+        commits: how many of the command's commits had landed by then.
+        reached: whether the effect had reached the world; None where the command runs none.
+        left: what the record says of the action (of the run, where the command opens one).
+        next: what the next call with the same key says.
+        effects: how many effects there are in the world then, in all.
+    """
+
+    killed: str
+    commits: int
+    reached: bool | None = None
+    left: str
+    next: str
+    effects: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command, how the ledger stands before it, and what its death leaves behind.
+
+    Args:
+        name: as the table calls it.
+        do: the command, given the gate, the run and the action that was prepared.
+        rows: its lines of the table.
+        prepare: how the ledger comes to stand as it does before.
+        declared: what its tool declares beside the usual.
+        asks: whether the policy asks for a person.
+        fails: whether the effect ends with a clean failure.
+        dedupes: whether the downstream knows our key.
+    """
+
+    name: str
+    do: Do
+    rows: tuple[Row, ...]
+    prepare: Prepare = lambda _world, _gate, _run: None
+    declared: dict[str, Any] = field(default_factory=dict)
+    asks: bool = False
+    fails: bool = False
+    dedupes: bool = False
+
+    def row(self, *, commits: int, reached: bool) -> Row:
+        """Find the line for a moment."""
+        (row,) = (row for row in self.rows if row.commits == commits and row.reached in {None, reached})
+        return row
+
+    def downstream(self, world: World) -> Downstream:
+        return Downstream(world.folder / "downstream.db", dedupes=self.dedupes)
+
+    def tool(self, world: World, *, dies: str = "never", fails: bool = False) -> AnyTool:
+        """Make the tool that the command is about; ``dies`` says when its process does: never, before or after."""
+
+        def refund(account: str, cents: int, *, effect: Effect) -> dict[str, int]:
+            if dies == "before":
+                forking.die()
+            if self.fails or fails:
+                raise NoEffect("nothing was sent")
+            self.downstream(world).apply(effect, resource=account)
+            if dies == "after":
+                forking.die()
+            return {"cents": cents}
+
+        return agentgate.tool(**{"risk": "external", "resource": "account:{account}"} | self.declared)(refund)
+
+    def gate(self, world: World, **options: Any) -> Gate:
+        decision = agentgate.require_approval("big") if self.asks else agentgate.allow()
+        return world.gate(self.tool(world, **options), policy=ScriptedPolicy(otherwise=decision))
+
+    def left(self, world: World) -> str:
+        """Say what the record says of what the command is about."""
+        if self.name == "run":
+            rows = world.sql("SELECT state FROM agentgate_runs WHERE name = ?", FRESH)
+        else:
+            rows = world.sql("SELECT state FROM agentgate_actions WHERE key_text = ? ORDER BY revision LIMIT 1", KEY)
+        return str(rows[0][0]) if rows else "nothing"
+
+    def again(self, gate: Gate) -> agentgate.Outcome:
+        """Come back with the same key."""
+        return call(gate, fresh(gate) if self.name == "run" else opened(gate))
+
+
+def call(gate: Gate, run: Run, _action: str = "") -> agentgate.Outcome:
+    return gate.call(run, "refund", ARGUMENTS, key=KEY)
+
+
+def propose(gate: Gate, run: Run, _action: str = "") -> agentgate.Proposal:
+    return gate.propose(run, "refund", ARGUMENTS, key=KEY)
+
+
+def fresh(gate: Gate, _run: Run | None = None, _action: str = "") -> Run:
+    return gate.run(FRESH, principal="agent:support", tenant="acme")
+
+
+def _execute(gate: Gate, _run: Run, action: str) -> agentgate.Outcome:
+    return gate.execute(action, tenant="acme", retry=True)
+
+
+def _reconcile(gate: Gate, _run: Run, action: str, *, applied: bool) -> agentgate.Proposal:
+    return gate.reconcile(action, applied=applied, by="ada", evidence="looked", tenant="acme")
+
+
+def _cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
+    return gate.cancel(action, by="ada", tenant="acme")
+
+
+def _close(gate: Gate, run: Run, _action: str) -> None:
+    gate.close_run(run, by="ada")
+
+
+def proposed(_world: World, gate: Gate, run: Run) -> None:
+    propose(gate, run)
+
+
+def prepared(name: str, *, dies: str = "never", fails: bool = False, looked: bool = False) -> Prepare:
+    """Call the tool of a command once before it, so that it fails, or its process dies."""
+
+    def prepare(world: World, gate: Gate, run: Run) -> None:
+        def work() -> None:
+            with BY_NAME[name].gate(world, dies=dies, fails=fails) as other:
+                call(other, run)
+
+        assert forking.run(work) == (0 if dies == "never" else forking.KILLED)
+        if looked:
+            assert isinstance(call(gate, run), agentgate.Unknown)
+
+    return prepare
+
+
+NONE = "before its commit"
+BEFORE_START = "before `started` is committed"
+BETWEEN = "after that, before the effect"
+EFFECTED = "after the effect, before its record is committed"
+UNRECORDED = "after that, before its record is committed"
+RECORDED = "after its last commit"
+
+# fmt: off
+COMMANDS = (
+    Command(name="run", do=fresh, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="OPEN",      next="Done",    effects=1),
+    )),
+    Command(name="propose", do=propose, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
+    )),
+    Command(name="propose, held", do=propose, asks=True, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Held",    effects=0),
+        Row(killed=RECORDED,     commits=1,                left="HELD",      next="Held",    effects=0),
+    )),
+    Command(name="call", do=call, rows=(
+        Row(killed=BEFORE_START, commits=0, reached=False, left="nothing",   next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="call, the tool says that nothing happened", do=call, fails=True, rows=(
+        Row(killed=BEFORE_START, commits=0,                left="nothing",   next="Failed",  effects=0),
+        Row(killed=UNRECORDED,   commits=1,                left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=2,                left="FAILED",    next="Failed",  effects=0),
+    )),
+    Command(name="execute", do=_execute, prepare=proposed, rows=(
+        Row(killed=BEFORE_START, commits=0, reached=False, left="READY",     next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="execute(retry=True)", do=_execute, prepare=prepared("execute(retry=True)", fails=True), rows=(
+        Row(killed=BEFORE_START, commits=0, reached=False, left="FAILED",    next="Failed",  effects=0),
+        Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="take over a dead worker's action", do=call,
+            prepare=prepared("take over a dead worker's action", dies="after"), rows=(
+        Row(killed=NONE,         commits=0,                left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+    )),
+    Command(name="take over, the tool is keyed", do=call, declared={"recovery": Keyed(hours=1)}, dedupes=True,
+            prepare=prepared("take over, the tool is keyed", dies="before"), rows=(
+        Row(killed=NONE,         commits=0, reached=False, left="EXECUTING", next="Done",    effects=1),
+        Row(killed=BEFORE_START, commits=1, reached=False, left="UNKNOWN",   next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=2, reached=False, left="EXECUTING", next="Done",    effects=1),
+        Row(killed=EFFECTED,     commits=2, reached=True,  left="EXECUTING", next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=3, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="reconcile, applied", do=partial(_reconcile, applied=True),
+            prepare=prepared("reconcile, applied", dies="after", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="reconcile, not applied", do=partial(_reconcile, applied=False),
+            prepare=prepared("reconcile, not applied", dies="before", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
+    )),
+    Command(name="cancel", do=_cancel, prepare=proposed, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="REFUSED",   next="Done",    effects=1),
+    )),
+    Command(name="close_run", do=_close, prepare=proposed, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="REFUSED",   next="Refused", effects=0),
+    )),
+)
+# fmt: on
+
+BY_NAME = {command.name: command for command in COMMANDS}
+
+
+def table() -> list[str]:
+    """Write the table as docs/crashes.md has it."""
+    lines = ["| command | killed | the record says | the next call says | effects in all |", "|---|---|---|---|---|"]
+    for command in COMMANDS:
+        for n, row in enumerate(command.rows):
+            name = f"`{command.name.split(',')[0]}`" + "".join(f",{part}" for part in command.name.split(",")[1:])
+            name = name if " " not in command.name.split(",")[0] else command.name
+            lines.append(f"| {name if n == 0 else ''} | {row.killed} | {row.left} | {row.next} | {row.effects} |")
+    return lines
