@@ -36,8 +36,7 @@ def cancel(*, id: str, url: str, tenant: str, by: str, note: str, json: bool) ->
 @click.command(short_help="Say what became of an unknown outcome.")
 @action_id
 @common
-@click.option("--applied", "applied", flag_value=True, type=bool, default=None, help="It happened.")
-@click.option("--not-applied", "applied", flag_value=False, type=bool, help="It did not happen, and will not.")
+@click.option("--applied/--not-applied", default=None, help="It happened; or it did not, and will not.")
 @by
 @click.option(
     "--evidence", metavar="TEXT|@FILE", callback=arguments.evidence, help="What shows it; kept beside the record."

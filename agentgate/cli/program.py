@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import click
 
@@ -23,7 +22,7 @@ DISTRIBUTION = "agentgate-ledger"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(version(DISTRIBUTION), package_name=DISTRIBUTION, prog_name="agentgate")
+@click.version_option(package_name=DISTRIBUTION, prog_name="agentgate")
 def program() -> None:
     """Look at a ledger of agents' effects, and act on it.
 
