@@ -198,7 +198,7 @@ def check_fingerprints(
             yield "fingerprint", "the request fingerprint is not made of the arguments with the tenant's key"
         if "resource" in body and _resource(key, spec, arguments.content) != body["resource"]:
             yield "fingerprint", "the resource fingerprint is not made of the arguments with the tenant's key"
-    elif "outcome" in body and "result" in found and _outcome(key, action, found["result"].content) != body["outcome"]:
+    elif "outcome" in body and "result" in found and _outcome(key, action, found["result"]) != body["outcome"]:
         yield "fingerprint", "the outcome fingerprint is not made of the result with the tenant's key"
 
 
@@ -230,12 +230,9 @@ def _resource(key: bytes, spec: SpecSaid | None, arguments: bytes) -> str | None
     return fingerprint(key, "resource", text.encode("utf-8", "surrogatepass")).hex()
 
 
-def _outcome(key: bytes, action: ActionRecord, result: bytes) -> str | None:
-    try:
-        said = parse(result, bounds=RECORDED_BOUNDS)
-    except NotCanonical:
-        return None
-    if type(said) is not dict or action.request is None:
+def _outcome(key: bytes, action: ActionRecord, result: Beside) -> str | None:
+    said = _observation(result)
+    if action.request is None:
         return None
     named: dict[str, Json] = {
         "request": action.request.hex(),
@@ -243,3 +240,30 @@ def _outcome(key: bytes, action: ActionRecord, result: bytes) -> str | None:
         "result": said.get("value", said.get("error")),
     }
     return fingerprint(key, "outcome", canonical(named)).hex()
+
+
+def _observation(beside: Beside) -> dict[str, Json]:
+    """Read what came of an effect; nothing where the payload is no observation."""
+    try:
+        said = parse(beside.content, bounds=RECORDED_BOUNDS)
+    except NotCanonical:
+        return {}
+    return said if type(said) is dict else {}
+
+
+def check_told(event: Event, found: Mapping[str, Beside]) -> Iterator[Finding]:
+    """Compare what an event says of an effect's end with the observation beside it, where there is one."""
+    beside = found.get("evidence" if event.type == "late" else "result")
+    if event.type not in _TOLD or beside is None:
+        return
+    said, body = _observation(beside), event.body
+    status, error = said.get("status"), said.get("error")
+    code = error.get("code") if type(error) is dict else None
+    expected = body["status"] if event.type == "late" else _TOLD[event.type]
+    if status != expected or body.get("code", code) != code:
+        yield "payload", "the observation beside it says something else"
+    if event.type == "late" and body["clean"] and status == "ok":
+        yield "forbidden", "what succeeded cannot prove that nothing happened"
+
+
+_TOLD: Mapping[str, str] = {"succeeded": "ok", "failed": "error", "in_doubt": "error", "late": ""}

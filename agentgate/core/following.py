@@ -18,6 +18,7 @@ from agentgate.core.binding import (
     check_fingerprints,
     check_payloads,
     check_said,
+    check_told,
     is_fingerprinted,
     named_documents,
 )
@@ -95,6 +96,7 @@ class Follower:
             self.documents.setdefault(named, event.n)
         self._tell(event, check_payloads(event, beside))
         self._tell(event, check_said(event, ledger=self._ledger))
+        self._tell(event, check_told(event, beside))
         if event.type == "switched":
             self._switch(event)
         return self._folded(event, link.hash, beside) if self.folding else None

@@ -222,6 +222,7 @@ _REVISION = Statement(
         actions.c.key_scope == bindparam("scope"),
         actions.c.key_text == bindparam("text"),
         actions.c.revision == bindparam("revision"),
+        actions.c.id != bindparam("but"),
     )
     .limit(1)
 )
@@ -255,9 +256,10 @@ def own_chain(connection: Connection) -> str | None:
 
 
 def has_revision(connection: Connection, action: ActionRecord, revision: int) -> bool:
-    """Tell whether an action's key has this revision too."""
+    """Tell whether another action of the same key has this revision."""
     key = action.key
     asked = {"tenant": action.tenant, "namespace": action.namespace, "tool": action.tool, "revision": revision}
+    asked["but"] = action.id
     return _REVISION.row(connection, **asked, source=key.source, scope=key.scope, text=key.text) is not None
 
 
