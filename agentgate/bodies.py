@@ -87,8 +87,10 @@ DECIDED: Shape = MappingProxyType(
         "asked_at_us": count,
     }
 )
-_VALIDATOR: Shape = {"validator?": record({"name": code, "version": code})}
-_DECIDED_OR_NOT: Shape = {**{f"{name}?": check for name, check in DECIDED.items()}, **_VALIDATOR}
+# What was decided about: it stands beside every decision, and in a proposal also without one.
+ABOUT = ("spec", "validator")
+_ABOUT: Shape = {"spec?": hash32, "validator?": record({"name": code, "version": code})}
+_DECIDED_OR_NOT: Shape = {**{f"{name}?": check for name, check in DECIDED.items()}, **_ABOUT}
 _ATTEMPT = {"attempt": ordinal, "fence": ordinal}
 _BY = {"by": text, "payloads": _PAYLOADS}
 
@@ -125,7 +127,6 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "revision": ordinal,
                 "intended?": _KEY,
                 "edits?": identifier,
-                "spec?": hash32,
                 "raw_bytes?": count,
                 "request?": hash32,
                 "resource?": hash32,
@@ -135,7 +136,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
             },
             _DECIDED_OR_NOT,
         ),
-        "held": _body({"proposed": count, "approval": _APPROVAL, "payloads": _PAYLOADS}, DECIDED, _VALIDATOR),
+        "held": _body({"proposed": count, "approval": _APPROVAL, "payloads": _PAYLOADS}, DECIDED, _ABOUT),
         "approved": _body({"approval": identifier, "votes": listing(hash32), "until_us": count, "payloads": _PAYLOADS}),
         "voted": _body(
             {
@@ -152,7 +153,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
         ),
         "vote_revoked": _body({"approval": identifier, "vote": hash32}, _BY),
         "rejected": _body({"approval": identifier, "vote?": hash32}, _BY),
-        "question_asked": _body({"approval": _APPROVAL, "attempt": ordinal, "payloads": _PAYLOADS}),
+        "question_asked": _body({"approval": _APPROVAL, "attempt?": ordinal, "payloads": _PAYLOADS}),
         "question_expired": _body({"approval": identifier, "payloads": _PAYLOADS}),
         "grant_expired": _body({"approval": identifier, "payloads": _PAYLOADS}),
         "grant_revoked": _body({"approval": identifier}, _BY),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentgate.bodies import ACTION_TYPES, BODIES, DECIDED
+from agentgate.bodies import ABOUT, ACTION_TYPES, BODIES, DECIDED
 from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.digests import digest
 from agentgate.errors import Damaged, NotCanonical
@@ -95,10 +95,10 @@ def offence(document: Json) -> str | None:
 
 
 def _half_decided(body: Mapping[str, Json]) -> str | None:
-    """Refuse a policy's answer that is recorded without everything it was asked, the validator included."""
+    """Refuse a policy's answer that is recorded without everything it was asked, spec and validator included."""
     if not any(name in body for name in DECIDED):
         return None
-    return next((f"/body/{name}" for name in (*DECIDED, "validator") if name not in body), None)
+    return next((f"/body/{name}" for name in (*DECIDED, *ABOUT) if name not in body), None)
 
 
 def decode(encoded: bytes) -> Event:

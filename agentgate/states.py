@@ -95,13 +95,11 @@ STAYS: Mapping[str, frozenset[State]] = MappingProxyType({
     "reconciled.not_applied": frozenset({EXECUTING, SUCCEEDED, REFUSED, ABANDONED}),
     "confirmed":              frozenset({SUCCEEDED}),
     "contradicted":           frozenset({SUCCEEDED}),
-    "erased":                 frozenset({SUCCEEDED, FAILED, REFUSED, ABANDONED}),
 })
 
 RUN_MOVES: Mapping[tuple[RunState, str], RunState] = MappingProxyType({
     (RunState.OPEN,   "run_halted"): RunState.HALTED,
     (RunState.OPEN,   "run_closed"): RunState.CLOSED,
-    (RunState.HALTED, "run_closed"): RunState.CLOSED,
 })
 # fmt: on
 

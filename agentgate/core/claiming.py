@@ -7,7 +7,7 @@ from agentgate.chain import Link
 from agentgate.clock import to_us
 from agentgate.core.draft import Draft
 from agentgate.core.fold import state_event
-from agentgate.core.judging import Judgement, validator
+from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought, ask, denial, halt
 from agentgate.core.reasons import error_for
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
@@ -138,7 +138,7 @@ def start(draft: Draft, file: ActionFile, lease: Lease, *, fence: int, judgement
     if opened.approval is not None:
         body["approval"] = opened.approval
     if judgement is not None:
-        body |= judgement.fields() | {"validator": validator()}
+        body |= judgement.at_claim(file.action.spec)
     payloads = () if judgement is None else judgement.payloads
     draft.add("started", body, action=file.action.id, payloads=payloads)
     return draft.file(file.action.id)
@@ -173,7 +173,7 @@ def wait(draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None 
     if why.blocking is not None:
         body["blocking"] = why.blocking
     if judgement is not None:
-        body |= judgement.fields() | {"validator": validator()}
+        body |= judgement.at_claim(file.action.spec)
     draft.add("waited", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
 
 
@@ -182,7 +182,7 @@ def refuse(draft: Draft, file: ActionFile, reason: str, judgement: Judgement | N
     body: dict[str, Json] = {"reason": reason, "proposed": file.action.proposed_n}
     error = error_for(reason)
     if judgement is not None:
-        body |= judgement.fields() | {"validator": validator()}
+        body |= judgement.at_claim(file.action.spec)
         error = denial(judgement)[1] if reason in {"policy_denied", "aborted"} else error
     draft.add("refused", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
     if reason in _HALTING and draft.run.state is RunState.OPEN:
@@ -206,8 +206,8 @@ def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> Ac
         digest=file.action.digest,
         revision=file.action.revision,
     )
-    body: dict[str, Json] = {"proposed": file.action.proposed_n, "approval": asked, "validator": validator()}
-    draft.add("held", body | judgement.fields(), action=file.action.id, payloads=(*judgement.payloads, shown))
+    body = {"proposed": file.action.proposed_n, "approval": asked, **judgement.at_claim(file.action.spec)}
+    draft.add("held", body, action=file.action.id, payloads=(*judgement.payloads, shown))
     return draft.file(file.action.id)
 
 

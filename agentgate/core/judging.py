@@ -41,6 +41,11 @@ class Judgement:
             "asked_at_us": self.asked_at_us,
         }
 
+    def at_claim(self, spec: bytes | None) -> dict[str, Json]:
+        """Return those fields with what was decided about, for an event that is no proposal."""
+        assert spec is not None  # a policy is asked about registered tools alone
+        return self.fields() | {"spec": spec.hex(), "validator": validator()}
+
     @property
     def payloads(self) -> tuple[Payload, ...]:
         """The payloads that go with those fields."""

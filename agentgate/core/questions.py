@@ -65,8 +65,9 @@ def held(file: ActionFile, event: Event, body: Body) -> ActionFile:
 
 
 def question_asked(file: ActionFile, event: Event, body: Body) -> ActionFile:
-    """Ask an operator about an attempt whose outcome is unknown."""
-    return ask(file, event, body, kind="question", attempt=body["attempt"])
+    """Ask an operator about an attempt whose outcome is unknown, or for what a policy wants before another one."""
+    attempt = body.get("attempt")
+    return ask(file, event, body, kind="approval" if attempt is None else "question", attempt=attempt)
 
 
 def approved(file: ActionFile, event: Event, body: Body) -> ActionFile:

@@ -23,11 +23,11 @@ def close(transaction: Transaction, *, by: str, payloads: tuple[Payload, ...]) -
     """Close a run.
 
     Raises:
-        NotPossible: it is closed already, or something of it executes.
+        NotPossible: it is not open any more, or something of it executes.
     """
     run = transaction.draft.run
-    if run.state is RunState.CLOSED:
-        raise NotPossible(f"run {run.name}", "close it", "CLOSED", "nothing is left to do")
+    if run.state is not RunState.OPEN:
+        raise NotPossible(f"run {run.name}", "close it", run.state, "nothing of it starts any more as it is")
     if run.counters.executing:
         raise NotPossible(
             f"run {run.name}", "close it", f"executing {run.counters.executing} actions", "wait until they have ended"

@@ -50,6 +50,7 @@ DECIDED: dict[str, Json] = {
     "shadow": [{"policy": HASH, "decision": DECISION}],
     "view": VIEW,
     "asked_at_us": AT_US,
+    "spec": HASH,
     "validator": {"name": "jsonschema", "version": "4.26.0"},
 }
 KEY: dict[str, Json] = {"source": "caller", "scope": "", "text": "refund-4711"}
@@ -82,7 +83,6 @@ _FULL: dict[str, dict[str, Json]] = {
         "revision": 1,
         "intended": KEY,
         "edits": an_id(9),
-        "spec": HASH,
         "raw_bytes": 12,
         "request": HASH,
         "resource": HASH,
@@ -199,9 +199,10 @@ OPTIONAL: dict[str, frozenset[str]] = {
     "run_halted": frozenset({"by"}),
     "run_closed": frozenset({"by"}),
     "proposed": frozenset(
-        {"reason", "intended", "edits", "spec", "raw_bytes", "request", "resource", "expires_at_us", "approval"}
+        {"reason", "intended", "edits", "raw_bytes", "request", "resource", "expires_at_us", "approval"}
     ),
     "voted": frozenset({"key", "signature"}),
+    "question_asked": frozenset({"attempt"}),
     "rejected": frozenset({"vote"}),
     "waited": frozenset({"blocking"}),
     "started": frozenset({"approval"}),

@@ -264,13 +264,13 @@ def test_no_run_is_opened_under_a_reserved_tenant() -> None:
         _folded(None, "run_opened", tenant="$ledger")
 
 
-def test_a_halted_run_can_be_closed_and_a_closed_one_takes_neither() -> None:
+@pytest.mark.parametrize(("end", "state"), [("run_halted", "HALTED"), ("run_closed", "CLOSED")])
+def test_a_run_that_has_ended_ends_no_second_time(end: str, state: str) -> None:
     walk = Walk()
-    walk.draft.add("run_halted", {"reason": "aborted"})
-    walk.draft.add("run_closed", {"reason": "done"})
-    assert (walk.draft.run.state, walk.draft.run.reason) == ("CLOSED", "done")
+    walk.draft.add(end, {"reason": "aborted"})
+    assert (walk.draft.run.state, walk.draft.run.reason) == (state, "aborted")
     for kind in ("run_halted", "run_closed"):
-        with pytest.raises(Damaged, match="cannot follow CLOSED"):
+        with pytest.raises(Damaged, match=f"cannot follow {state}"):
             walk.draft.add(kind, {"reason": "again"})
 
 

@@ -76,7 +76,6 @@ PROSE = """
     reconciled.not_applied  EXECUTING SUCCEEDED REFUSED ABANDONED
     confirmed               SUCCEEDED
     contradicted            SUCCEEDED
-    erased                  SUCCEEDED FAILED REFUSED ABANDONED
 """
 
 EXPECTED = {
@@ -140,7 +139,6 @@ def test_a_new_action_is_no_state_that_is_stored() -> None:
 RUN_EXPECTED = {
     (RunState.OPEN, "run_halted"): RunState.HALTED,
     (RunState.OPEN, "run_closed"): RunState.CLOSED,
-    (RunState.HALTED, "run_closed"): RunState.CLOSED,  # a halted run can still be put away
 }
 
 
