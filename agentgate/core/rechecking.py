@@ -111,6 +111,8 @@ def rebuild(opened: Opened, case: Case, *, facts: tuple[str, ...]) -> PolicyRequ
     event, proposed = case.event, case.proposed
     if proposed is None or proposed.type != "proposed" or proposed.action != event.action:
         raise Gap("proposal_missing")
+    if proposed.body.get("spec") != event.body["spec"]:  # an action has one spec from its proposal to its end
+        raise Gap("damaged:spec")
     read = {kind: _checked(proposed, kind, case.payloads.get(kind)) for kind in named_inputs(proposed)}
     if "arguments" not in read:
         raise Gap("payload_missing:arguments")
@@ -123,7 +125,7 @@ def rebuild(opened: Opened, case: Case, *, facts: tuple[str, ...]) -> PolicyRequ
         principal=body["principal"],
         namespace=body["namespace"],
         tool=body["tool"],
-        spec=_spec(proposed, case.spec),
+        spec=_spec(event, case.spec),
         arguments=_value(read["arguments"]),
         provenance=_value(read["provenance"]) if "provenance" in read else None,
         key=Key(**body["key"]),
@@ -158,12 +160,11 @@ def _value(payload: Payload) -> Json:
         raise Gap(f"payload_damaged:{payload.kind}") from error
 
 
-def _spec(proposed: Event, stored: tuple[str, bytes] | None) -> ToolSpec:
-    named = proposed.body.get("spec")
-    if stored is None or named is None:
+def _spec(event: Event, stored: tuple[str, bytes] | None) -> ToolSpec:
+    if stored is None:
         raise Gap("document_missing:spec")
     kind, content = stored
-    if kind != "spec" or document_digest("spec", content).hex() != named:
+    if kind != "spec" or document_digest("spec", content).hex() != event.body["spec"]:
         raise Gap("document_damaged:spec")
     try:
         return from_document(content)

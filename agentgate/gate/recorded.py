@@ -112,13 +112,12 @@ def _case(connection: Connection, event: Event, known: dict[int, Event]) -> Case
         payload = None if proposed is None else events.payload(connection, event.run, proposed.n, kind)
         if payload is not None:
             payloads[kind] = payload
-    spec = None if proposed is None else proposed.body.get("spec")
     return Case(
         event=event,
         proposed=proposed,
         payloads=payloads,
         facts=events.payload(connection, event.run, event.n, "facts"),
-        spec=None if spec is None else events.document(connection, bytes.fromhex(str(spec))),
+        spec=events.document(connection, bytes.fromhex(str(event.body["spec"]))),
     )
 
 
