@@ -143,6 +143,16 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
             "approvals": {FIRST: "rejected"},
         },
     ),
+    (
+        "what a policy asks for before another attempt hangs on the unknown outcome",
+        [*UNKNOWN_NOW, does("question_asked", approval=asked(FIRST)), approved(), started(2, approval=FIRST)],
+        {
+            "counters": {"proposed": 1, "executing": 1, "taken": 1},
+            "action": {"state": "EXECUTING", "state_n": 6, "attempts": 2, "unresolved": 1},
+            "attempts": {"10": ("in_doubt", True), "20": ("open", False)},
+            "approvals": {FIRST: "used"},
+        },
+    ),
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ DECIDED: dict[str, Any] = {
     "shadow": [],
     "view": {"n": 0, "counters": {}, "budgets": {}, "recent": []},
     "asked_at_us": AT_US,
+    "spec": HASH,
     "validator": {"name": "jsonschema", "version": "4.26.0"},
 }
 FULLY_DECIDED: dict[str, Any] = {
@@ -80,7 +81,7 @@ LEAST: dict[str, dict[str, Any]] = {
     },
     "vote_revoked": {"approval": APPROVAL, "vote": HASH, **_BY},
     "rejected": {"approval": APPROVAL, **_BY},
-    "question_asked": {"approval": ASKED, "attempt": 1, **_NONE},
+    "question_asked": {"approval": ASKED, **_NONE},
     "question_expired": {"approval": APPROVAL, **_NONE},
     "grant_expired": {"approval": APPROVAL, **_NONE},
     "grant_revoked": {"approval": APPROVAL, **_BY},
@@ -124,6 +125,7 @@ MOST: dict[str, dict[str, Any]] = {
     "held": {**FULLY_DECIDED, "payloads": {"facts": HASH, "texts": HASH, "presentation": HASH}},
     "approved": {"votes": [HASH, a_hash("another")]},
     "voted": {"key": HASH, "signature": "1" * 128, "payloads": {"texts": HASH}},
+    "question_asked": {"attempt": 1, "payloads": {"presentation": HASH}},
     "rejected": {"vote": HASH, "payloads": {"texts": HASH}},
     "refused": {**FULLY_DECIDED, "decision": DENY, "reason": "policy_denied", "payloads": {"facts": HASH}},
     "waited": {**FULLY_DECIDED, "blocking": an_id(9)},

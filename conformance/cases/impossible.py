@@ -29,6 +29,7 @@ IMPOSSIBLE: list[tuple[str, Told, int]] = [
     ("an event of the ledger's chain in a run's", [OPENED, said("switched")], 1),
     ("time that goes back", [said("run_opened", later=1), said("charged")], 1),
     ("a run closed twice", [OPENED, said("run_closed"), said("run_closed")], 2),
+    ("a run closed after it was halted", [OPENED, said("run_halted"), said("run_closed")], 2),
     ("a run halted after it was closed", [OPENED, said("run_closed"), said("run_halted")], 2),
     ("an action that was never proposed", [OPENED, started()], 1),
     ("an action proposed twice", [OPENED, allowed(), allowed()], 2),

@@ -177,13 +177,23 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
         },
     ),
     (
-        "a halted run, then closed, and what executed ends all the same",
-        [OPENED, allowed(), started(), said("run_halted"), ended("succeeded"), said("run_closed")],
+        "what executes when its run is halted ends all the same",
+        [OPENED, allowed(), started(), said("run_halted"), ended("succeeded")],
         {
-            "run": {"state": "CLOSED", "reason": "closed"},
+            "run": {"state": "HALTED", "reason": "aborted"},
             "counters": {"proposed": 1, "taken": 1, "succeeded": 1},
             "action": {"state": "SUCCEEDED", "state_n": 4, "attempts": 1},
             "attempts": {"10": ("succeeded", False)},
+        },
+    ),
+    (
+        "a run closed with an outcome that is unknown, reconciled afterwards",
+        [*UNKNOWN_NOW, said("run_closed"), NOT_APPLIED, does("refused", reason="run_closed")],
+        {
+            "run": {"state": "CLOSED", "reason": "closed"},
+            "counters": {"proposed": 1, "refused": 1},
+            "action": {"state": "REFUSED", "state_n": 6, "reason": "run_closed", "attempts": 1},
+            "attempts": {"10": ("in_doubt", False)},
         },
     ),
 ]  # fmt: skip
