@@ -44,6 +44,7 @@ class Effect:
         principal: str,
         clock: Clock,
         until_us: int,
+        lease_until_us: int,
     ) -> None:
         self.action_id = action_id
         self.idempotency_key = idempotency_key
@@ -54,6 +55,7 @@ class Effect:
         self.principal = principal
         self._clock = clock
         self._until_us = until_us
+        self._lease_until_us = lease_until_us
         self._lost = threading.Event()
         self._sent = False
         self._said: tuple[float, str] | None = None
@@ -72,9 +74,11 @@ class Effect:
             raise ToolError(over[0], over[1], effect="unknown")
 
     def _over(self) -> tuple[str, str] | None:
-        if self._lost.is_set():
+        now_us = self._clock.monotonic_us()
+        # Its own clock decides, not the heartbeat alone: a process that was stopped wakes up in here first.
+        if self._lost.is_set() or now_us >= self._lease_until_us:
             return "lease_lost", "the lease is lost: another worker may have this action"
-        if self._clock.monotonic_us() >= self._until_us:
+        if now_us >= self._until_us:
             return "timeout", "the time for this effect is over"
         return None
 
@@ -103,6 +107,10 @@ class Effect:
     def lose(self) -> None:
         """Tell the effect that its lease is gone; for the heartbeat."""
         self._lost.set()
+
+    def keep(self, until_us: int) -> None:
+        """Tell the effect that its lease was renewed, and until when on the monotonic clock; for the heartbeat."""
+        self._lease_until_us = until_us
 
 
 @dataclass(frozen=True, slots=True)

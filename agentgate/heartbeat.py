@@ -1,20 +1,21 @@
 """One thread per gate that keeps its leases alive, and tells an effect when its lease is lost.
 
-Leases are renewed at a third of their length; an effect whose lease two renewals in a row could not reach is
-told that it is lost. The thread starts with the first effect that runs and sleeps while there is none.
+Leases are renewed at a third of their length. An effect is told how far each renewal reaches, and that its lease is
+lost once it is no longer ours; where the database could not be had, its lease ends when the last renewal says. The
+thread starts with the first effect that runs and sleeps while there is none.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from agentgate.clock import Clock
 from agentgate.effects import Effect
 from agentgate.errors import AgentgateError
 
 Renew = Callable[[tuple[int, ...]], frozenset[int]]
 """Extend these fences' leases; return those that are still ours."""
-
-_MISSES_TO_LOSE = 2
 
 
 class Heartbeat:
@@ -23,24 +24,31 @@ class Heartbeat:
     Args:
         renew: one writing transaction that extends leases.
         lease_us: how long a lease lasts.
+        clock: whose monotonic reading says when a lease ends.
     """
 
-    def __init__(self, renew: Renew, *, lease_us: int) -> None:
+    def __init__(self, renew: Renew, *, lease_us: int, clock: Clock) -> None:
         self._renew = renew
+        self._lease_us = lease_us
+        self._clock = clock
         self._pause_s = lease_us / 3e6
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
         self._beating: dict[int, Effect] = {}
-        self._misses: dict[int, int] = {}
         self._lock = threading.Lock()
-        self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     @contextmanager
     def keeping(self, effect: Effect) -> Iterator[None]:
         """Keep the effect's lease while the block runs."""
+        if os.getpid() != self._pid:  # a forked child has neither its parent's leases nor its threads
+            self._reset()
         with self._lock:
             self._beating[effect.fence] = effect
-            if self._thread is None or not self._thread.is_alive():  # a forked child has no thread of its parent's
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = self._started()
         try:
             yield
@@ -61,7 +69,6 @@ class Heartbeat:
         """Stop keeping a lease."""
         with self._lock:
             self._beating.pop(fence, None)
-            self._misses.pop(fence, None)
 
     def stop(self) -> None:
         """End the thread."""
@@ -79,14 +86,13 @@ class Heartbeat:
                 self._renew_all(beating)
 
     def _renew_all(self, beating: dict[int, Effect]) -> None:
+        until_us = self._clock.monotonic_us() + self._lease_us  # from before it was asked for (design §5, Clocks)
         try:
             kept = self._renew(tuple(beating))
-        except AgentgateError:  # the database could not be had: the lease still stands until it expires
-            kept = frozenset()
-            lost_now = frozenset[int]()
-        else:
-            lost_now = frozenset(beating) - kept
+        except AgentgateError:  # the database could not be had: each lease stands until it ends by itself
+            return
         for fence, effect in beating.items():
-            self._misses[fence] = 0 if fence in kept else self._misses.get(fence, 0) + 1
-            if fence in lost_now or self._misses[fence] >= _MISSES_TO_LOSE:
+            if fence in kept:
+                effect.keep(until_us)
+            else:
                 effect.lose()

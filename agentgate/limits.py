@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from agentgate.canonical import Json
 from agentgate.clock import to_us
+from agentgate.errors import Misuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +34,9 @@ class Limits:
                 continue
             if field.name == "wall":
                 if not isinstance(value, timedelta) or value <= timedelta(0):
-                    raise ValueError("limits.wall: give a positive timedelta, or None for no bound")
+                    raise Misuse("limits.wall: give a positive timedelta, or None for no bound")
             elif type(value) is not int or value < 0:
-                raise ValueError(f"limits.{field.name}: give a whole number from 0, or None for no bound")
+                raise Misuse(f"limits.{field.name}: give a whole number from 0, or None for no bound")
 
     def to_json(self) -> dict[str, Json]:
         """Return the bounds that are set, as `run_opened` records them; times in microseconds."""

@@ -36,11 +36,16 @@ def raised(error: BaseException, spec: ToolSpec) -> Ended:
         error: what the callable raised.
         spec: whether its own exceptions prove that nothing happened.
     """
+    try:
+        return _said(error, spec)
+    except Exception:  # noqa: BLE001 - a class of the caller's own: what it cannot say proves nothing
+        told = Error(code="internal", message="an exception that could not be read")
+        return Ended(known="in_doubt", observation=Observation(status="error", error=told), code="internal")
+
+
+def _said(error: BaseException, spec: ToolSpec) -> Ended:
     if isinstance(error, ToolError):
-        try:
-            return _told(error)
-        except Exception:  # noqa: BLE001 - a class of the caller's own: what it cannot say proves nothing
-            return Ended(known="in_doubt", observation=_plain(error, "internal"), code="internal")
+        return _told(error)
     code = "cancelled" if _interrupts(error) else "internal"
     observation = _plain(error, code)
     clean = spec.risk == "read_only" or spec.errors == "no_effect"

@@ -41,7 +41,7 @@ class Claim:
         tool: what to run.
         content: the canonical bytes of its arguments.
         tenant: of the run.
-        asked_us: the monotonic clock before anything was asked: nothing starts a lease's length after it.
+        asked_us: the monotonic clock before the lease began: nothing starts a lease's length after it.
     """
 
     file: ActionFile
@@ -61,14 +61,12 @@ class Claimant:
         lease_us: how long a lease lasts.
         tool: the tool, as this gate knows it.
         content: the canonical bytes of the arguments.
-        asked_us: the monotonic clock when the caller asked.
     """
 
     holder: str
     lease_us: int
     tool: AnyTool
     content: bytes
-    asked_us: int
 
 
 def claim(
@@ -109,7 +107,7 @@ def claim(
         tool=claimant.tool,
         content=claimant.content,
         tenant=draft.run.tenant,
-        asked_us=claimant.asked_us,
+        asked_us=transaction.asked_us,
     )
 
 

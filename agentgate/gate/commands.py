@@ -7,7 +7,7 @@ from agentgate.canonical import Json, canonical, snapshot
 from agentgate.core import recording
 from agentgate.core.draft import Payload
 from agentgate.core.records import ActionFile
-from agentgate.errors import NotFound, NotPossible
+from agentgate.errors import Misuse, NotFound, NotPossible
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.performing import kept, release
 from agentgate.gate.settings import Settings
@@ -73,12 +73,15 @@ class Commander:
         """Record what somebody found out about an action whose outcome is unknown.
 
         Raises:
+            Misuse: a verdict that is neither True nor False.
             NotPossible: nothing about it is in doubt.
             NotCanonical: the evidence or the result is no JSON value.
         """
+        for name, said in (("applied", applied), ("worker_known_dead", worker_known_dead)):
+            if type(said) is not bool:  # an event that holds anything else is one that no reader accepts
+                raise Misuse(f"{name}: say True or False")
         proof = self.ledger.payload("evidence", canonical(snapshot(evidence)))
         seen = snapshot(result) if result is not None else None
-
         key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
 
         def reconciled(transaction: Transaction) -> None:

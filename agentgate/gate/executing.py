@@ -81,10 +81,9 @@ class Executor:
             NotFound: no such action in this tenant.
             Damaged: the action's row contradicts the record.
         """
-        asked_us = self.ledger.clock.monotonic_us()
         for looks in range(LOOKS):
             look = self._look(tenant, action)
-            step = self._step(mind, look, asked_us=asked_us, retry=retry and looks == 0, first=looks == 0)
+            step = self._step(mind, look, retry=retry and looks == 0, first=looks == 0)
             if isinstance(step, Claim):
                 return self.performer.perform(step)
             if step is not None:
@@ -115,7 +114,7 @@ class Executor:
                 payloads=reader.proposed(file.action, ledger=self.ledger.id) if runnable else {},
             )
 
-    def _step(self, mind: Mind, look: Look, *, asked_us: int, retry: bool, first: bool) -> Claim | Outcome | None:
+    def _step(self, mind: Mind, look: Look, *, retry: bool, first: bool) -> Claim | Outcome | None:
         """Do what the state allows; None asks for another look."""
         action = look.file.action
         now_us = max(self.ledger.clock.now_us(), look.run.at_us)
@@ -125,11 +124,11 @@ class Executor:
             case State.HELD if _answerable_until(look.file) <= now_us:
                 return self._change(look, _expire)
             case State.READY:
-                return self._claim(mind, look, asked_us=asked_us)
+                return self._claim(mind, look)
             case State.FAILED if retry:
-                return self._claim(mind, look, asked_us=asked_us)
+                return self._claim(mind, look)
             case State.UNKNOWN if self._runs_again(mind, look, now_us):
-                return self._claim(mind, look, asked_us=asked_us)
+                return self._claim(mind, look)
             case _ if first and action.state in REPLAYED:
                 return self._change(look, partial(_replay, outcome=look.outcome))
         return look.outcome
@@ -172,7 +171,7 @@ class Executor:
         tool = mind.tools.lookup(action.namespace, action.tool)
         return tool if tool is not None and tool.spec.digest == action.spec else None
 
-    def _claim(self, mind: Mind, look: Look, *, asked_us: int) -> Claim | Outcome | None:
+    def _claim(self, mind: Mind, look: Look) -> Claim | Outcome | None:
         """Ask the policy again, and claim if it still agrees (design §6)."""
         tool, action = self._tool(mind, look), look.file.action
         if tool is None or look.run.state is not RunState.OPEN:
@@ -185,7 +184,6 @@ class Executor:
             lease_us=self.settings.lease_us,
             tool=tool,
             content=look.payloads["arguments"].content,
-            asked_us=asked_us,
         )
         work = partial(
             _claimed,

@@ -1,6 +1,8 @@
 """The gate: what a loop calls. Everything it does is in the modules beside it."""
 
+import dataclasses
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +17,7 @@ from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.executing import REPLAYED, Executor
+from agentgate.gate.handles import check_run, named
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import DEFAULT_TENANT, check_key, check_name, check_tenant, check_text, recordable
 from agentgate.gate.opening import Run
@@ -67,8 +70,9 @@ class Gate:
             providers=dict(facts),
         )
         opening.register(ledger, self._mind.tools)
-        self._holder: tuple[int, Holder] | None = None
-        self._heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us)
+        self._holders: dict[int, Holder] = {}
+        self._registering = threading.Lock()
+        self._heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us, clock=ledger.clock)
         self._performer = Performer(
             ledger=ledger, heartbeat=self._heartbeat, lease_us=settings.lease_us, fingerprint_key=self._key
         )
@@ -135,15 +139,10 @@ class Gate:
 
     def register(self, tool: AnyTool, *, replace: bool = False) -> None:
         """Add a tool, or, on purpose, take the place of the one of its name."""
-        tools = self._mind.tools.added(tool, replace=replace)
-        opening.register(self._ledger, [tool])
-        self._mind = Mind(
-            ledger=self._ledger,
-            settings=self._settings,
-            tools=tools,
-            policy=self._mind.policy,
-            providers=self._mind.providers,
-        )
+        with self._registering:
+            tools = self._mind.tools.added(tool, replace=replace)
+            opening.register(self._ledger, [tool])
+            self._mind = dataclasses.replace(self._mind, tools=tools)
 
     def run(
         self,
@@ -204,7 +203,8 @@ class Gate:
             Unavailable: the database could not be had; nothing was written.
         """
         settled = self._settle(
-            run,
+            self._mind,
+            check_run(run),
             self._call(run, tool, arguments, key=key, namespace=namespace, principal=principal, provenance=provenance),
             supersede=supersede,
             then=_replayed,
@@ -224,9 +224,8 @@ class Gate:
             Damaged: the action's row contradicts the record; nothing was run.
             Unavailable: the database could not be had.
         """
-        if isinstance(action, Proposal):
-            tenant, action = action.tenant, action.action
-        return self._executor.execute(self._mind, check_tenant(tenant), action, retry=retry)
+        tenant, id_ = named(action, tenant)
+        return self._executor.execute(self._mind, tenant, id_, retry=retry)
 
     def call(
         self,
@@ -242,19 +241,21 @@ class Gate:
         retry: bool = False,
     ) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows; arguments as in both."""
-        asked_us = self._ledger.clock.monotonic_us()
+        # What is thought through with these tools is claimed with them, whatever is registered meanwhile.
+        mind = self._mind
         settled = self._settle(
-            run,
+            mind,
+            check_run(run),
             self._call(run, tool, arguments, key=key, namespace=namespace, principal=principal, provenance=provenance),
             supersede=supersede,
-            then=partial(self._claim_at_once, asked_us=asked_us),
+            then=partial(self._claim_at_once, mind=mind),
         )
         if isinstance(settled.step, Claim):
             return self._performer.perform(settled.step)
         if settled.step is not None:
             return settled.step
         if settled.repeated:
-            return self._executor.execute(self._mind, run.tenant, settled.file.action.id, retry=retry)
+            return self._executor.execute(mind, run.tenant, settled.file.action.id, retry=retry)
         proposal = self._proposal(run.tenant, settled.file.action.id, repeated=False)
         return proposal.outcome or self.execute(proposal)
 
@@ -264,7 +265,7 @@ class Gate:
         Raises:
             NotPossible: it runs, may have happened, or has ended.
         """
-        tenant, id_ = _named(action, tenant)
+        tenant, id_ = named(action, tenant)
         self._commander.cancel(tenant, id_, by=check_name(by, "by"), note=check_text(note, "note") or "")
         return self._proposal(tenant, id_, repeated=True)
 
@@ -293,7 +294,7 @@ class Gate:
         Raises:
             NotPossible: nothing about it is in doubt.
         """
-        tenant, id_ = _named(action, tenant)
+        tenant, id_ = named(action, tenant)
         self._executor.settle_lease(tenant, id_)
         self._commander.reconcile(
             tenant,
@@ -312,7 +313,8 @@ class Gate:
         Raises:
             NotPossible: it is closed, or something of it executes.
         """
-        self._ledger.change(run.id, partial(closing.close, by=check_name(by, "by"), payloads=()))
+        close = partial(closing.close, by=check_name(by, "by"), payloads=())
+        self._ledger.change(check_run(run).id, close, tenant=run.tenant)
 
     def _call(
         self,
@@ -336,18 +338,18 @@ class Gate:
         )
 
     def _settle(
-        self, run: Run, call: Call, *, supersede: bool, then: Callable[[Transaction, Proposed], _Settled]
+        self, mind: Mind, run: Run, call: Call, *, supersede: bool, then: Callable[[Transaction, Proposed], _Settled]
     ) -> _Settled:
         return self._proposer.propose(
-            self._mind, run.id, call, fingerprint_key=self._key(run.tenant), supersede=supersede, then=then
+            mind, run.id, call, fingerprint_key=self._key(run.tenant), tenant=run.tenant, supersede=supersede, then=then
         )
 
-    def _claim_at_once(self, transaction: Transaction, proposed: Proposed, *, asked_us: int) -> _Settled:
+    def _claim_at_once(self, transaction: Transaction, proposed: Proposed, *, mind: Mind) -> _Settled:
         """Claim in the proposal's own transaction: the policy has just spoken (design §3)."""
         file, thought = proposed.file, proposed.thought
         if proposed.repeated or file.action.state is not State.READY:
             return _Settled(file=file, repeated=proposed.repeated)
-        tool, arguments = self._mind.tools.lookup(thought.namespace, thought.tool), thought.payload("arguments")
+        tool, arguments = mind.tools.lookup(thought.namespace, thought.tool), thought.payload("arguments")
         assert tool is not None  # an action that is READY was checked against its spec
         assert arguments is not None
         claimant = Claimant(
@@ -355,7 +357,6 @@ class Gate:
             lease_us=self._settings.lease_us,
             tool=tool,
             content=arguments.content,
-            asked_us=asked_us,
         )
         step = claim(transaction, file, claimant, None)
         return _Settled(file=file, repeated=False, step=step)
@@ -371,18 +372,19 @@ class Gate:
         return self._keys[tenant]
 
     def _this_process(self) -> Holder:
-        if self._holder is None or self._holder[0] != os.getpid():
-            self._holder = (os.getpid(), this_process(self._ledger.clock))
-        return self._holder[1]
+        pid = os.getpid()
+        found = self._holders.get(pid)
+        # One name for all threads: a lease is renewed only under the name that it was taken in.
+        return found or self._holders.setdefault(pid, this_process(self._ledger.clock))
 
     def _renew(self, fences: tuple[int, ...]) -> frozenset[int]:
         holder = str(self._this_process())
         with self._ledger.database.write() as connection:
-            until_us = self._ledger.clock.now_us() + self._settings.lease_us
+            now_us, lease_us = self._ledger.clock.now_us(), self._settings.lease_us
             return frozenset(
                 fence
                 for fence in fences
-                if actions.renew(connection, fence=fence, holder=holder, lease_until_us=until_us)
+                if actions.renew(connection, fence=fence, holder=holder, now_us=now_us, lease_us=lease_us)
             )
 
 
@@ -392,7 +394,3 @@ def _replayed(transaction: Transaction, proposed: Proposed) -> _Settled:
     if proposed.repeated and file.action.state in REPLAYED:
         transaction.draft.add("replayed", {"principal": proposed.thought.principal}, action=file.action.id)
     return _Settled(file=file, repeated=proposed.repeated)
-
-
-def _named(action: Proposal | str, tenant: str) -> tuple[str, str]:
-    return (action.tenant, action.action) if isinstance(action, Proposal) else (check_tenant(tenant), action)

@@ -1,7 +1,7 @@
 """A ledger as a gate uses it: one transaction per change of a run, retried, read back, and logged once committed."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,19 +24,47 @@ SALT_BYTES = 32
 
 # Goes to the standard library's logger "agentgate", which is silent until the application says otherwise.
 _logger = logging.getLogger("agentgate")
-log = structlog.wrap_logger(
+_lines = structlog.wrap_logger(
     _logger,
     processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
     wrapper_class=structlog.stdlib.BoundLogger,
 )
 
 
+class _Log:
+    """Write lines of log. A filter or handler of the application that raises changes nothing of what was committed."""
+
+    def info(self, line: str, **fields: object) -> None:
+        """Say what happened."""
+        self._say("info", line, fields)
+
+    def warning(self, line: str, **fields: object) -> None:
+        """Say what somebody should look at."""
+        self._say("warning", line, fields)
+
+    def _say(self, level: str, line: str, fields: Mapping[str, object]) -> None:
+        try:
+            getattr(_lines, level)(line, **fields)
+        except Exception:  # noqa: BLE001 - the application's code: where its log is broken there is nowhere to say so
+            return
+
+
+log = _Log()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """One open transaction on one run: its connection, and the draft of what it will write."""
+    """One open transaction on one run: its connection, and the draft of what it will write.
+
+    Args:
+        connection: in the transaction.
+        draft: of the run.
+        asked_us: the monotonic clock just before the draft's own time was read.
+    """
 
     connection: Connection
     draft: Draft
+    asked_us: int
 
     def file(self, action: str) -> ActionFile:
         """Read an action as it stands now, ready to be changed.
@@ -79,6 +107,7 @@ class Ledger:
         run: str,
         work: Callable[[Transaction], T],
         *,
+        tenant: str | None = None,
         documents: tuple[tuple[bytes, str, bytes], ...] = (),
     ) -> T:
         """Change a run in one transaction, all of it or nothing.
@@ -86,24 +115,31 @@ class Ledger:
         Args:
             run: the run's id.
             work: reads, decides and drafts; called again where another transaction was faster.
+            tenant: whose run it must be, where the id came from a caller.
             documents: those that an event of this change names are stored, unless they are there.
 
         Raises:
-            NotFound: there is no such run.
+            NotFound: there is no such run, or it is another tenant's.
             Unavailable: the database could not be had; nothing of this was written.
         """
         for _ in range(TRIES):
             try:
-                return self._once(run, work, documents)
+                return self._once(run, work, tenant, documents)
             except committing.Moved:
                 continue
         raise Unavailable("moved", f"run {run} was changed by others {TRIES} times while this was decided; try again")
 
-    def _once(self, run: str, work: Callable[[Transaction], T], documents: tuple[tuple[bytes, str, bytes], ...]) -> T:
+    def _once(
+        self,
+        run: str,
+        work: Callable[[Transaction], T],
+        tenant: str | None,
+        documents: tuple[tuple[bytes, str, bytes], ...],
+    ) -> T:
         done: tuple[T, Plan | None] | None = None
         try:
             with self.database.write() as connection:
-                transaction = self._begin(connection, run)
+                transaction = self._begin(connection, run, tenant)
                 first_n = transaction.draft.next_n
                 result = work(transaction)
                 plan = self._plan(transaction.draft, documents) if transaction.draft.next_n > first_n else None
@@ -130,13 +166,14 @@ class Ledger:
         named = (one for one in unstored if any(one[0].hex().encode() in link.encoded for link in plan.links))
         return replace(plan, documents=tuple(named))
 
-    def _begin(self, connection: Connection, run: str) -> Transaction:
+    def _begin(self, connection: Connection, run: str, tenant: str | None) -> Transaction:
+        asked_us = self.clock.monotonic_us()
         at_us = self.clock.now_us()  # after BEGIN IMMEDIATE: the order of times is the order of commits
         record = runs.read(connection, run)
-        if record is None:
+        if record is None or tenant not in (None, record.tenant):
             raise NotFound("run", run)
         head = Head(run=run, n=record.n + 1, hash=record.head)
-        return Transaction(connection=connection, draft=Draft(head, record, at_us=at_us))
+        return Transaction(connection=connection, draft=Draft(head, record, at_us=at_us), asked_us=asked_us)
 
     def landed(self, plan: Plan) -> bool:
         """Tell, after an error at COMMIT, whether the transaction is in the database all the same."""

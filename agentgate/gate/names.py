@@ -12,6 +12,7 @@ from agentgate.tools.names import MAX_NAME
 LONGEST = 200
 DEFAULT_TENANT = "default"
 
+_GIVEN = frozenset(get_args(KeySource)) - {"own"}
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -60,7 +61,7 @@ def check_key(value: str | Key | None, *, principal: str) -> Key | None:
     if value is None:
         return None
     key = Key(source="caller", text=value) if isinstance(value, str) else value
-    if type(key) is not Key or key.source == "own" or key.source not in get_args(KeySource):
+    if type(key) is not Key or {type(key.source), type(key.scope)} != {str} or key.source not in _GIVEN:
         raise Misuse("key: give a text, or a Key of source caller, adapter or outside")
     check_name(key.text, "key")
     scope = principal if key.source == "outside" else ""

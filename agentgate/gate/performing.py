@@ -53,15 +53,14 @@ class Performer:
             Unavailable: the end could not be recorded; the action is UNKNOWN once its lease is over.
         """
         effect = self._effect(claim)
-        try:
-            with self.heartbeat.keeping(effect):
+        with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
+            try:
                 end = self._run(claim, effect)
-        except BaseException:
-            self._interrupted(claim)
-            raise
-        if isinstance(end, Ended):
-            return self._record(claim, end)
-        outcome = self._record(claim, self._read(claim, end))
+                ended = end if isinstance(end, Ended) else self._read(claim, end)
+            except BaseException:
+                self._interrupted(claim)
+                raise
+            outcome = self._record(claim, ended)
         if isinstance(end, Raised | Unentered) and not isinstance(end.error, Exception):
             raise end.error
         return outcome
@@ -105,6 +104,7 @@ class Performer:
             principal=action.principal,
             clock=self.ledger.clock,
             until_us=self.ledger.clock.monotonic_us() + to_us(claim.tool.spec.timeout),
+            lease_until_us=claim.asked_us + self.lease_us,
         )
 
     def _read(self, claim: Claim, end: End) -> Ended:
@@ -161,11 +161,11 @@ class Performer:
 
     def _late(self, claim: Claim, end: Returned | Raised) -> None:
         """Record, from the effect's own thread, what came after its time-out; nobody is left to be told."""
-        ended = self._read(claim, end)
         self.heartbeat.forget(claim.attempt.fence)
-        # Kept in full: where it is faster than the record of its own time-out, it is simply how the attempt ended.
-        result = None if ended.observation is None else self.keep(claim, ended.observation)
         try:
+            ended = self._read(claim, end)
+            # Kept in full: where it is faster than the record of its own time-out, it is simply how the attempt ended.
+            result = None if ended.observation is None else self.keep(claim, ended.observation)
             self.ledger.change(claim.file.action.run, partial(self._write, claim=claim, ended=ended, result=result))
         except Exception as error:  # noqa: BLE001 - a thread without a caller: the action stays UNKNOWN
             log.warning("late result lost", action=claim.file.action.id, error=type(error).__name__)

@@ -153,6 +153,7 @@ class Proposer:
         run: str,
         call: Call,
         *,
+        tenant: str,
         fingerprint_key: bytes | None,
         supersede: bool,
         then: Callable[[Transaction, Proposed], T],
@@ -163,13 +164,14 @@ class Proposer:
             mind: what to think with.
             run: the run's id.
             call: what was asked for.
+            tenant: whose run it must be.
             fingerprint_key: the tenant's.
             supersede: whether other arguments may take a waiting action's place.
             then: what else to do in the same transaction; its answer is returned.
         """
         thought = mind.think(call, fingerprint_key)
         for _ in range(TRIES):
-            seen = self._look(run, thought, supersede=supersede)
+            seen = self._look(run, tenant, thought, supersede=supersede)
             asked = self._ask(mind, thought, seen)
             repeat = seen.standing.repeat
             work = self._write if repeat is None else self._repeat
@@ -180,10 +182,10 @@ class Proposer:
                 return done
         raise Unavailable("moved", f"the run or its key changed {TRIES} times while the policy was asked; try again")
 
-    def _look(self, run: str, thought: Thought, *, supersede: bool) -> Seen:
+    def _look(self, run: str, tenant: str, thought: Thought, *, supersede: bool) -> Seen:
         with self._ledger.database.read() as connection:
             record = runs.read(connection, run)
-            if record is None:
+            if record is None or record.tenant != tenant:
                 raise NotFound("run", run)
             found = standing(connection, record, thought, supersede=supersede)
             return Seen(run=record, view=view_of(connection, record), standing=found)

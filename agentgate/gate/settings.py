@@ -8,6 +8,7 @@ from agentgate.clock import to_us
 from agentgate.errors import Misuse
 
 SHORTEST_LEASE = timedelta(seconds=5)
+LONGEST = timedelta(days=3_660)  # as every span that a spec may state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +34,14 @@ class Settings:
     bounds: Bounds = DEFAULT_BOUNDS
 
     def __post_init__(self) -> None:
+        for name in ("lease", "question", "grant", "ready", "policy_within", "fact_within"):
+            span = getattr(self, name)
+            if type(span) is not timedelta or not timedelta(0) < span <= LONGEST:
+                raise Misuse(f"{name}: give a positive timedelta of at most {LONGEST.days} days")
         if self.lease < SHORTEST_LEASE:
             raise Misuse(f"lease: {self.lease} is too short to be renewed in time; give at least {SHORTEST_LEASE}")
-        for name in ("question", "grant", "ready", "policy_within", "fact_within"):
-            if getattr(self, name) <= timedelta(0):
-                raise Misuse(f"{name}: give a positive timedelta")
+        if type(self.bounds) is not Bounds:
+            raise Misuse("bounds: give Bounds(...)")
 
     @property
     def lease_us(self) -> int:

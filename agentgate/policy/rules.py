@@ -127,6 +127,8 @@ def read_rules(path: str | PathLike[str]) -> RulePolicy:
         content = Path(path).read_bytes()
     except OSError as error:
         raise PolicyRefused(str(path), "", f"cannot be read ({error.strerror})", "give a readable file") from error
+    except ValueError as error:  # NUL, or half of a UTF-16 pair
+        raise PolicyRefused(ascii(path), "", "names no file that there can be", "give a readable file") from error
     return parse_rules(content, source=str(path))
 
 

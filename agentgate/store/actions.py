@@ -5,14 +5,14 @@ from dataclasses import asdict, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Integer, bindparam, case, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
 from agentgate.errors import Damaged
 from agentgate.states import State
-from agentgate.store.schema import WAITING, actions, approvals, attempts, votes
+from agentgate.store.schema import WAITING, actions, approvals, attempts, runs, votes
 from agentgate.store.statements import Row, Statement, insert_all
 
 RECENT = 16
@@ -102,7 +102,14 @@ _RENEW = Statement(
     .where(
         attempts.c.fence == bindparam("fence_"), attempts.c.holder == bindparam("holder_"), attempts.c.state == "open"
     )
-    .values(lease_until_us=bindparam("lease_until_us"))
+    .values(
+        # From the later of the ledger's clock and the run's own time, by which others judge it (design §5, Clocks):
+        # a clock that was set back must not end the lease of a worker that lives.
+        lease_until_us=bindparam("lease_us", type_=Integer)
+        + select(case((runs.c.at_us > bindparam("now_us"), runs.c.at_us), else_=bindparam("now_us", type_=Integer)))
+        .where(runs.c.id == attempts.c.run)
+        .scalar_subquery()
+    )
 )
 
 
@@ -297,7 +304,7 @@ def open_attempt(connection: Connection, attempt: AttemptRecord) -> int:
     return _OPEN_ATTEMPT.insert_one(connection, row)
 
 
-def renew(connection: Connection, *, fence: int, holder: str, lease_until_us: int) -> bool:
-    """Extend an open attempt's lease; return False where it is no longer ours."""
-    moved = {"fence_": fence, "holder_": holder, "lease_until_us": lease_until_us}
+def renew(connection: Connection, *, fence: int, holder: str, now_us: int, lease_us: int) -> bool:
+    """Extend an open attempt's lease to a whole one from now; return False where it is no longer ours."""
+    moved = {"fence_": fence, "holder_": holder, "now_us": now_us, "lease_us": lease_us}
     return _RENEW.write(connection, moved) == 1

@@ -256,7 +256,18 @@ def _parse(url: str) -> URL:
     unknown = set(parsed.query) - {"journal"}
     if unknown:
         raise UnsafeStore(url, f"has an unknown option {min(unknown)!r}", "the options are: journal")
+    name = unquote(parsed.database or "")
+    if "\0" in name or not _is_encodable(name):
+        raise UnsafeStore(ascii(url), "names no file that there can be", "write it in whole characters, without NUL")
     return parsed
+
+
+def _is_encodable(name: str) -> bool:
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _path(url: str) -> Path | None:

@@ -13,6 +13,8 @@ from sqlalchemy.sql import ClauseElement
 
 Row = tuple[Any, ...]
 
+MOST_ROWS = 500  # of one INSERT: SQLite takes 32,766 values unless it was built for more, a row has up to 31
+
 
 class Statement:
     """A Core expression that is compiled once per dialect."""
@@ -54,11 +56,11 @@ class Statement:
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows with one statement."""
-    if not rows:
-        return
-    values = {f"{name}_{i}": value for i, row in enumerate(rows) for name, value in row.items()}
-    _insert(table, len(rows)).write(connection, values)
+    """Insert rows with one statement, or with as many as the database's bound on a statement's values asks for."""
+    for start in range(0, len(rows), MOST_ROWS):
+        part = rows[start : start + MOST_ROWS]
+        values = {f"{name}_{i}": value for i, row in enumerate(part) for name, value in row.items()}
+        _insert(table, len(part)).write(connection, values)
 
 
 @lru_cache(maxsize=256)

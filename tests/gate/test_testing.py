@@ -183,6 +183,7 @@ def effect(*, key: str = "k", fence: int = 1) -> Effect:
         principal="agent:support",
         clock=SystemClock(),
         until_us=0,
+        lease_until_us=0,
     )
 
 

@@ -14,7 +14,7 @@ from agentgate.store import actions, committing, events, runs
 from agentgate.store.engine import Database
 from agentgate.store.schema import locks, switches
 from agentgate.store.statements import Statement, insert_all
-from support.ids import AT_US, LEDGER, RUN, a_hash, an_id
+from support.ids import LEDGER, RUN, a_hash, an_id
 from support.rows import running, write
 from support.walking import Walk
 
@@ -40,16 +40,26 @@ def test_a_lease_is_renewed_by_its_holder_while_it_is_open(database: Database) -
     walk = Walk()
     action = walk.take("proposed.allowed")
     walk.take("started", action)
-    attempt = walk.file(action).attempts[1]
+    attempt, run = walk.file(action).attempts[1], walk.draft.run
 
     def work(connection: Connection) -> None:
+        runs.write(connection, None, run)
         fence = actions.open_attempt(connection, attempt)
-        assert actions.renew(connection, fence=fence, holder=attempt.holder, lease_until_us=AT_US + 99)
-        assert not actions.renew(connection, fence=fence, holder="somebody/1/2/else", lease_until_us=AT_US)
-        assert not actions.renew(connection, fence=fence + 1, holder=attempt.holder, lease_until_us=AT_US)
-        assert connection.execute(text("SELECT lease_until_us FROM agentgate_attempts")).scalar() == AT_US + 99
+
+        def renewed(fence: int, holder: str, now_us: int) -> bool:
+            return actions.renew(connection, fence=fence, holder=holder, now_us=now_us, lease_us=99)
+
+        def until() -> object:
+            return connection.execute(text("SELECT lease_until_us FROM agentgate_attempts")).scalar()
+
+        assert renewed(fence, attempt.holder, run.at_us + 1)
+        assert not renewed(fence, "somebody/1/2/else", run.at_us + 2)
+        assert not renewed(fence + 1, attempt.holder, run.at_us + 2)
+        assert until() == run.at_us + 1 + 99
+        assert renewed(fence, attempt.holder, 0)  # the host's clock was set back: the run's own time goes on
+        assert until() == run.at_us + 99
         connection.execute(text("UPDATE agentgate_attempts SET state = 'in_doubt'"))
-        assert not actions.renew(connection, fence=fence, holder=attempt.holder, lease_until_us=AT_US)
+        assert not renewed(fence, attempt.holder, run.at_us + 3)
 
     write(database, work)
 

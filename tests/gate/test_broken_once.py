@@ -1,0 +1,307 @@
+"""What broke the gate once, each from the outside: hostile input, odd moments, other clocks, many threads."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+import agentgate
+from agentgate import (
+    Done,
+    Effect,
+    Failed,
+    Gate,
+    Misuse,
+    NotFound,
+    PolicyRequest,
+    Refused,
+    Run,
+    Running,
+    Unknown,
+    UnsafeStore,
+    allow,
+    deny,
+    require_approval,
+)
+from agentgate.testing import FakeClock, ScriptedPolicy
+from support.worlds import World, named, opened, slow
+
+ARGUMENTS = {"account": "a1", "cents": 5}
+
+
+# --- what was judged is what runs ----------------------------------------------------------------
+
+
+def test_a_tool_that_is_replaced_while_its_call_is_judged_does_not_run_in_its_place(world: World) -> None:
+    ran: list[str] = []
+    gates: list[Gate] = []
+
+    def read(n: int) -> None:
+        ran.append(f"harmless {n}")
+
+    def wipe(n: int) -> None:
+        ran.append(f"destructive {n}")
+
+    def decide(request: PolicyRequest) -> agentgate.Decision:
+        while gates:
+            gates.pop().register(named("act", wipe, risk="destructive"), replace=True)
+        return allow() if request.spec.risk == "read_only" else deny("destructive")
+
+    with world.gate(
+        named("act", read, risk="read_only"), policy=ScriptedPolicy(decide, decide), settings=slow()
+    ) as gate:
+        run = opened(gate)
+        gates.append(gate)
+        assert isinstance(gate.call(run, "act", {"n": 1}), Done)
+        assert isinstance(gate.call(run, "act", {"n": 2}), Refused)
+    assert ran == ["harmless 1"]
+
+
+def test_tools_that_are_registered_at_once_are_all_there(world: World) -> None:
+    def make(number: int) -> agentgate.Tool[..., object]:
+        return named(f"tool-{number}", lambda: number)
+
+    with world.gate(make(0)) as gate:
+        threads = [threading.Thread(target=gate.register, args=(make(number),)) for number in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        run = opened(gate)
+        assert all(isinstance(gate.call(run, f"tool-{number}", {}), Done) for number in range(9))
+
+
+# --- whose run it is -----------------------------------------------------------------------------
+
+
+def test_a_run_is_reached_under_its_own_tenant_alone(world: World) -> None:
+    with world.gate() as gate:
+        theirs = opened(gate, tenant="victim")
+        forged = Run(id=theirs.id, name=theirs.name, tenant="acme", principal=theirs.principal)
+        commands: list[Callable[[], object]] = [
+            lambda: gate.propose(forged, "refund", ARGUMENTS),
+            lambda: gate.call(forged, "refund", ARGUMENTS, key="k"),
+            lambda: gate.close_run(forged, by="ada"),
+        ]
+        for command in commands:
+            with pytest.raises(NotFound):
+                command()
+        with pytest.raises(Misuse):
+            gate.close_run(Run(id=gate.ledger, name="$ledger", tenant="$ledger", principal="x"), by="ada")
+    assert world.value("SELECT count(*) FROM agentgate_actions") == 0
+    assert world.value("SELECT state FROM agentgate_runs WHERE tenant = 'victim'") == "OPEN"
+
+
+@pytest.mark.parametrize("id_", ["\ud800", "a\x00b", "", "x" * 100_000, "0" * 36])
+def test_a_text_that_is_no_actions_id_is_not_found(world: World, id_: str) -> None:
+    with world.gate() as gate:
+        for command in (
+            lambda: gate.execute(id_, tenant="acme"),
+            lambda: gate.cancel(id_, by="ada", tenant="acme"),
+            lambda: gate.reconcile(id_, applied=True, by="ada", evidence="x", tenant="acme"),
+        ):
+            with pytest.raises(NotFound) as raised:
+                command()
+            assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("wrong", [None, 5, 2**70, b"x", object()])
+def test_what_is_no_action_and_no_run_is_misuse(world: World, wrong: object) -> None:
+    with world.gate() as gate:
+        for command in (
+            lambda: gate.execute(wrong, tenant="acme"),  # type: ignore[arg-type]
+            lambda: gate.cancel(wrong, by="ada"),  # type: ignore[arg-type]
+            lambda: gate.call(wrong, "refund", ARGUMENTS),  # type: ignore[arg-type]
+            lambda: gate.close_run(wrong, by="ada"),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(Misuse):
+                command()
+
+
+@pytest.mark.parametrize("name", ["a\x00b.db", "\ud800.db"])
+def test_a_file_that_cannot_be_is_refused_as_a_place(name: str) -> None:
+    for command in (agentgate.migrate, lambda url: Gate.open(url, policy=ScriptedPolicy())):
+        with pytest.raises(UnsafeStore):
+            command(f"sqlite:///{name}")
+
+
+@pytest.mark.parametrize("name", ["a\x00b.yaml", "\ud800.yaml"])
+def test_a_policy_file_that_cannot_be_is_refused(world: World, name: str) -> None:
+    with pytest.raises(agentgate.PolicyRefused):
+        world.gate(policy=name)
+
+
+# --- what a reader accepts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [None, 1, "yes", "not_applied"])
+def test_a_verdict_that_is_neither_true_nor_false_is_refused_before_it_is_chained(world: World, wrong: object) -> None:
+    def act() -> None:
+        raise RuntimeError("?")
+
+    with world.gate(named("act", act)) as gate:
+        outcome = gate.call(opened(gate), "act", {})
+        for said in ({"applied": wrong}, {"applied": True, "worker_known_dead": wrong}):
+            with pytest.raises(Misuse):
+                gate.reconcile(outcome.action, by="ada", evidence="x", tenant="acme", **said)  # type: ignore[arg-type]
+        assert isinstance(gate.execute(outcome.action, tenant="acme"), Unknown)
+    assert world.words(outcome.action) == ["proposed", "started", "in_doubt"]
+
+
+# --- observers -----------------------------------------------------------------------------------
+
+
+class _Broken(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RuntimeError(f"the sink is down: {record.name}")
+
+
+def test_a_log_that_raises_changes_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    logger, broken = logging.getLogger("agentgate"), _Broken()
+    caplog.set_level(logging.INFO, logger="agentgate")
+    logger.addHandler(broken)
+    try:
+        with world.gate() as gate:
+            outcome = gate.call(opened(gate), "refund", ARGUMENTS)
+    finally:
+        logger.removeHandler(broken)
+    assert isinstance(outcome, Done)
+    assert world.words(outcome.action) == ["proposed", "started", "succeeded"]
+
+
+# --- leases and clocks ---------------------------------------------------------------------------
+
+
+def test_a_worker_that_lives_keeps_its_lease_when_the_clock_is_set_back(world: World, clock: FakeClock) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def act() -> None:
+        entered.set()
+        assert leave.wait(30)
+
+    told: list[object] = []
+    with world.gate(named("act", act), clock=clock) as owner, world.gate(named("act", act), clock=clock) as other:
+        run = opened(owner)
+        thread = threading.Thread(target=lambda: told.append(owner.call(run, "act", {}, key="k")))
+        thread.start()
+        assert entered.wait(30)
+        action, fence = world.sql("SELECT id, fence FROM agentgate_actions")[0]
+        clock.jump(timedelta(hours=-1))
+        assert owner._renew((fence,)) == {fence}  # as its heartbeat does
+        assert isinstance(other.execute(action, tenant="acme"), Running)
+        leave.set()
+        thread.join()
+    assert isinstance(told[0], Done)
+
+
+def test_all_threads_of_a_gate_hold_their_leases_under_one_name(world: World) -> None:
+    for _ in range(20):
+        with world.gate() as gate:
+            barrier, names = threading.Barrier(8), set[str]()
+
+            def name(gate: Gate = gate, barrier: threading.Barrier = barrier, names: set[str] = names) -> None:
+                barrier.wait()
+                names.add(str(gate._this_process()))
+
+            threads = [threading.Thread(target=name) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert names == {str(gate._this_process())}
+
+
+def test_nothing_is_sent_once_the_lease_is_over_though_the_heartbeat_has_not_said_so(
+    world: World, clock: FakeClock
+) -> None:
+    """A process that was stopped wakes up inside its effect, before its heartbeat can tell it anything."""
+    sent: list[str] = []
+
+    def act(*, effect: Effect) -> None:
+        clock.advance(timedelta(seconds=61))
+        effect.sending()
+        sent.append("the first byte")
+
+    with world.gate(named("act", act, timeout=3600), clock=clock) as gate:
+        outcome = gate.call(opened(gate), "act", {})
+    assert sent == []
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code == "lease_lost"
+
+
+def test_a_policy_that_thinks_longer_than_a_lease_costs_time_alone(world: World, clock: FakeClock) -> None:
+    def decide(_request: PolicyRequest) -> agentgate.Decision:
+        clock.advance(timedelta(seconds=7))
+        return allow()
+
+    settings = agentgate.Settings(lease=timedelta(seconds=5), policy_within=timedelta(seconds=30))
+    with world.gate(policy=ScriptedPolicy(decide, decide), clock=clock, settings=settings) as gate:
+        run = opened(gate)
+        assert isinstance(gate.call(run, "refund", ARGUMENTS), Done)
+        proposal = gate.propose(run, "refund", {"account": "a2", "cents": 5})
+        assert isinstance(gate.execute(proposal), Done)
+
+
+# --- exceptions of the caller's own --------------------------------------------------------------
+
+
+def _nameless() -> Exception:
+    class Nameless(type):
+        @property
+        def __name__(cls) -> str:  # type: ignore[override]
+            raise RuntimeError("no name")
+
+    return Nameless("Unnamed", (Exception,), {})()  # type: ignore[no-any-return]
+
+
+def _classless() -> Exception:
+    class Classless(Exception):
+        @property  # type: ignore[misc]
+        def __class__(self) -> type:
+            raise RuntimeError("no class")
+
+    return Classless()
+
+
+@pytest.mark.parametrize("make", [_nameless, _classless])
+def test_an_exception_that_cannot_even_be_looked_at_is_an_unknown_outcome(
+    world: World, make: Callable[[], Exception]
+) -> None:
+    def act() -> None:
+        raise make()
+
+    with world.gate(named("act", act)) as gate:
+        outcome = gate.call(opened(gate), "act", {})
+    assert isinstance(outcome, Unknown)
+    assert world.state(outcome.action) == "UNKNOWN"
+
+
+def test_an_interruption_while_an_exception_is_read_is_recorded_and_goes_on(world: World) -> None:
+    class Loud(Exception):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
+    def act() -> None:
+        raise Loud
+
+    with world.gate(named("act", act)) as gate, pytest.raises(KeyboardInterrupt):
+        gate.call(opened(gate), "act", {})
+    assert world.value("SELECT state FROM agentgate_actions") == "UNKNOWN"
+
+
+# --- many rows -----------------------------------------------------------------------------------
+
+
+def test_a_run_with_more_waiting_than_one_statement_takes_can_be_closed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentgate.store.statements.MOST_ROWS", 3)
+    with world.gate(policy=ScriptedPolicy(otherwise=require_approval("big"))) as gate:
+        run = opened(gate)
+        for cents in range(10):
+            gate.propose(run, "refund", {"account": "a", "cents": cents})
+        gate.close_run(run, by="ada")
+    assert world.value("SELECT count(*) FROM agentgate_actions WHERE state = 'REFUSED'") == 10
+    assert len(world.events()) == 1 + 1 + 1 + 10 + 1 + 10
