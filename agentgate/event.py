@@ -113,6 +113,8 @@ def decode(encoded: bytes) -> Event:
             document = parse(encoded, bounds=EVENT_BOUNDS)
         except NotCanonical as error:
             raise Damaged("event", f"not canonical at {error.path or '/'}: {error.reason}") from error
+        if canonical(document) != encoded:
+            raise Damaged("event", "not canonical: the same event has other bytes")  # whose hash this one is not
     found = offence(document)
     if found is not None:
         raise Damaged("event", f"{found or '/'} is not what version 1 allows")
@@ -129,7 +131,8 @@ def _plainly(encoded: bytes) -> Json:
     if len(encoded) > _SHORT:
         return None
     try:
-        document: Json = _READ(encoded.decode())
+        text = encoded.decode()
+        document: Json = _READ(text) if text.isascii() or max(text) <= _ALIKE else None
         return document if _WRITE(document).encode() == encoded else None
     except (ValueError, RecursionError):
         return None
@@ -146,6 +149,7 @@ def _no_float(digits: str) -> float:
     raise ValueError(digits)
 
 
+_ALIKE = "\ud7ff"  # up to here names sort alike by code point and, as in the canonical form, by UTF-16 unit
 _SHORT = EVENT_BOUNDS.max_nodes  # a value and what parts it from the next are two characters at least
 _READ = json.JSONDecoder(parse_int=_integer, parse_float=_no_float).decode
 _WRITE = json.JSONEncoder(

@@ -17,7 +17,7 @@ from agentgate.core.records import ActionFile, RunRecord, counted
 from agentgate.core.sameness import Asked, outcome_fingerprint, request_fingerprint, same_arguments
 from agentgate.digests import digest, document_digest, fingerprint, idempotency_key, payload_digest
 from agentgate.errors import Damaged, Misuse, NotCanonical, PolicyRefused, SpecRefused
-from agentgate.event import EVENT_BOUNDS, event_hash, genesis, offence
+from agentgate.event import EVENT_BOUNDS, decode, event_hash, genesis, offence
 from agentgate.observation import Error, Observation
 from agentgate.policy.identity import PolicyIdentity
 from agentgate.states import RunState, State, advance, advance_run
@@ -147,12 +147,17 @@ def _complete(given: Fields) -> Fields:
 
 def _read(encoded: bytes) -> Fields:
     try:
-        found = offence(parse(encoded, bounds=EVENT_BOUNDS))
-    except NotCanonical as error:
-        found = error.path
-    if found is not None:
-        raise Refusal(reason="event", path=found)
+        decode(encoded)
+    except Damaged as error:
+        raise Refusal(reason=error.what, path=_misplaced(encoded)) from error
     return {"hash": event_hash(encoded).hex()}
+
+
+def _misplaced(encoded: bytes) -> str:
+    try:
+        return offence(parse(encoded, bounds=EVENT_BOUNDS)) or ""
+    except NotCanonical as error:
+        return error.path
 
 
 def _event(given: Fields) -> Fields:

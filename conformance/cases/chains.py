@@ -66,6 +66,7 @@ def _breaks(good: Links) -> list[Case]:
         _broken("an event edited, its hash left", [*good[:2], {**edited, "hash": good[2]["hash"]}], "hash", 2),
         _broken("a hash edited, its event left", [*good[:2], {**good[2], "hash": a_hash("x")}], "hash", 2),
         _broken("white space added, its hash left", [{**good[0], "event": good[0]["event"] + " "}], "hash", 0),
+        _broken("other bytes of the same event, hashed as they are", [_stored(0, good[0]["event"] + " ")], "event", 0),
         _broken("an event edited with its hash, the next one left", [*good[:2], edited, good[3]], "prev", 3),
         _broken("a predecessor edited with its hash", [good[0], _edited(good[1], _forget)], "prev", 1),
         _broken("a first link of another ledger", foreign, "prev", 0, run=RUN, ledger=LEDGER),

@@ -164,6 +164,8 @@ def _broken() -> list[Case]:
     good = event("proposed", most=True)
     encoded = jcs(good)
     found = [accepted("read as stored", "event_read", {"text": encoded.decode()}, hash=event_hash(encoded))]
+    for name, text in _spelled_otherwise(good):
+        found.append(refused(f"stored: not canonical, {name}", "event_read", {"text": text}, "event", path=""))
     for name, text in BROKEN:
         found.append(refused(f"stored: {name}", "event_read", {"text": text}, "event", path=_place(name)))
     return found
@@ -171,3 +173,15 @@ def _broken() -> list[Case]:
 
 def _place(name: str) -> str:
     return "/v" if name == "a member twice" else ""
+
+
+def _spelled_otherwise(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say the same event in other bytes."""
+    text = jcs(document).decode()
+    turned = "{" + ",".join(jcs({name: document[name]}).decode()[1:-1] for name in sorted(document, reverse=True)) + "}"
+    return [
+        ("white space", text.replace(",", ", ", 1)),
+        ("another order of members", turned),
+        ("an escape that nothing needs", text.replace('"type"', '"\\u0074ype"')),
+        ("a number with a point", text.replace('"v":1', '"v":1.0', 1)),
+    ]

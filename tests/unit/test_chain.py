@@ -97,9 +97,11 @@ def test_a_cut_tail_cannot_be_seen_in_the_chain_alone() -> None:
     assert _read(links[:-1]).hash != _read(links).hash
 
 
-def test_stored_bytes_are_hashed_as_they_are() -> None:
+def test_stored_bytes_are_hashed_as_they_are_and_must_be_the_canonical_ones() -> None:
     link = _links()[0]
     spaced = link.encoded.replace(b'"v":1}', b'"v": 1}')
     assert spaced != link.encoded
-    _, head = follow(start(LEDGER, RUN), Link(n=0, hash=event_hash(spaced), encoded=spaced))
-    assert head.hash == event_hash(spaced) != link.hash
+    for hash_, broken in ((link.hash, "hash"), (event_hash(spaced), "event")):
+        with pytest.raises(Damaged) as caught:
+            follow(start(LEDGER, RUN), Link(n=0, hash=hash_, encoded=spaced))
+        assert caught.value.what == broken
