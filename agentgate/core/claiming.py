@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from agentgate.approval import Requirement, requirement_digest
 from agentgate.canonical import Json
 from agentgate.chain import Link
 from agentgate.clock import to_us
 from agentgate.core.draft import Draft
 from agentgate.core.fold import state_event
 from agentgate.core.judging import Judgement
-from agentgate.core.proposing import Chance, Thought, ask, denial, halt
+from agentgate.core.proposing import Chance, Thought, ask, denial, halt, is_asked_enough
 from agentgate.core.reasons import error_for
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
 from agentgate.errors import Damaged
@@ -195,8 +196,9 @@ def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> Ac
     judgement = thought.judgement
     assert judgement is not None
     assert judgement.decision.requirement is not None
-    if file.action.asked >= _MOST_ASKED:
-        refuse(draft, file, "unstable", judgement)
+    refused = _unaskable(draft, file, judgement.decision.requirement)
+    if refused is not None:
+        refuse(draft, file, refused, judgement)
         return draft.file(file.action.id)
     asked, shown = ask(
         draft,
@@ -209,6 +211,15 @@ def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> Ac
     body = {"proposed": file.action.proposed_n, "approval": asked, **judgement.at_claim(file.action.spec)}
     draft.add("held", body, action=file.action.id, payloads=(*judgement.payloads, shown))
     return draft.file(file.action.id)
+
+
+def _unaskable(draft: Draft, file: ActionFile, requirement: Requirement) -> str | None:
+    """Return why people are not asked for this: a third requirement that differs, or too many questions already."""
+    asked = {one.requirement for one in file.approvals.values() if one.kind == "approval"}
+    asked.add(requirement_digest(requirement, action=file.action.digest))
+    if len(asked) > _MOST_REQUIREMENTS:
+        return "unstable"
+    return "limit_pending" if is_asked_enough(draft) else None
 
 
 def expire(draft: Draft, file: ActionFile) -> bool:
@@ -226,5 +237,5 @@ def expire(draft: Draft, file: ActionFile) -> bool:
     return False
 
 
-_MOST_ASKED = 2
+_MOST_REQUIREMENTS = 2
 _HALTING = frozenset({"aborted", "limit_wall"})  # design §3: these end the run, not this action alone

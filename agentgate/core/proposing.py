@@ -105,7 +105,7 @@ def propose(draft: Draft, thought: Thought, chance: Chance, *, revision: int) ->
         body |= judgement.fields()
         payloads += judgement.payloads
     if refusal is None and judgement is not None and judgement.decision.requirement is not None:
-        refusal = _too_many_pending(draft)
+        refusal = ("limit_pending", error_for("limit_pending")) if is_asked_enough(draft) else None
     if refusal is not None:
         reason, error = refusal
         told = Payload(kind="result", salt=chance.salts[1], content=_told(error))
@@ -194,11 +194,10 @@ def denial_words(decision: Decision) -> Error:
     return Error(code="policy_denied", message=words(decision), details=details)
 
 
-def _too_many_pending(draft: Draft) -> tuple[str, Error] | None:
+def is_asked_enough(draft: Draft) -> bool:
+    """Tell whether as many of the run's actions wait for a person as may."""
     limit = draft.run.limits.get("pending")
-    if limit is None or draft.run.counters.pending < limit:
-        return None
-    return "limit_pending", error_for("limit_pending")
+    return limit is not None and draft.run.counters.pending >= limit
 
 
 def ask(

@@ -200,6 +200,9 @@ def _claimed(
     check_row(file.action, events.link(transaction.connection, file.action.run, file.action.state_n))
     if file.action.state is State.FAILED:
         until_us = transaction.draft.at_us + chance.ready_us
+        question = file.question
+        if question is not None and question.state == "granted" and question.until_us is not None:
+            until_us = min(until_us, question.until_us)  # a grant that was given back ends when it always would have
         transaction.draft.add("retried", {"by": "caller", "until_us": until_us}, action=file.action.id)
         file = transaction.draft.file(file.action.id)
     return claim_again(transaction, file, claimant, thought, chance)

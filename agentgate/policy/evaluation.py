@@ -91,8 +91,8 @@ def evaluate(
 ) -> Decision:
     """Ask ``policy`` about ``request``; never raises for what the policy does.
 
-    A closed policy is bounded by construction and answers in the caller's thread. An open one is handed a copy
-    of the request's JSON and answers in a thread that is abandoned when it is late.
+    Either is handed a copy of the request's JSON. A closed policy is bounded by construction and answers in the
+    caller's thread, an open one in a thread that is abandoned when it is late.
 
     Args:
         policy: who is asked.
@@ -109,10 +109,9 @@ def evaluate(
         return refused(RAISED, f"the policy raised {type(error).__name__}")
     if missing is not None:
         return refused(FACT_UNAVAILABLE, f"the fact {missing!r} was not fetched")
-    if closed:
-        answer = run_here(partial(_ask, policy, request))
-    else:
-        answer = threads.run(partial(_ask, policy, request.private()), within=within)
+    # Its own copy, whoever it is: what people are shown before they agree is made of the request's arguments.
+    asking = partial(_ask, policy, request.private())
+    answer = run_here(asking) if closed else threads.run(asking, within=within)
     if isinstance(answer, Returned) and clock.monotonic_us() > until:
         answer = Late()
     return _judged(answer)

@@ -13,6 +13,8 @@ from agentgate import (
     Effect,
     Failed,
     Gate,
+    Held,
+    Limits,
     Misuse,
     NotFound,
     PolicyRequest,
@@ -25,8 +27,9 @@ from agentgate import (
     deny,
     require_approval,
 )
+from agentgate.policy.identity import PolicyIdentity, stated
 from agentgate.testing import FakeClock, ScriptedPolicy
-from support.worlds import World, named, opened, slow
+from support.worlds import World, grant, kinds, named, opened, slow
 
 ARGUMENTS = {"account": "a1", "cents": 5}
 
@@ -305,3 +308,128 @@ def test_a_run_with_more_waiting_than_one_statement_takes_can_be_closed(
         gate.close_run(run, by="ada")
     assert world.value("SELECT count(*) FROM agentgate_actions WHERE state = 'REFUSED'") == 10
     assert len(world.events()) == 1 + 1 + 1 + 10 + 1 + 10
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+
+class Twisting:
+    """A policy that says it is closed, and changes what it is asked about."""
+
+    def __init__(self) -> None:
+        self.identity = PolicyIdentity(kind="closed", engine="own", engine_version="1", documents=())
+        self.facts: tuple[str, ...] = ()
+
+    def decide(self, request: PolicyRequest) -> agentgate.Decision:
+        assert isinstance(request.arguments, dict)
+        request.arguments["cents"] = 1
+        return require_approval("big")
+
+
+def test_a_policy_that_changes_its_request_changes_nothing_that_people_are_shown(world: World) -> None:
+    with world.gate(policy=Twisting()) as gate:
+        outcome = gate.call(opened(gate), "refund", {"account": "a1", "cents": 999})
+    assert isinstance(outcome, Held)
+    assert "cents = 999" in outcome.approval.shown
+
+
+def test_a_policy_is_recorded_as_what_it_was_when_the_gate_was_opened(world: World) -> None:
+    class Changing:
+        asked = 0
+
+        @property
+        def identity(self) -> PolicyIdentity:
+            self.asked += 1
+            if self.asked > 3:
+                raise RuntimeError("whatever")
+            return stated(f"version {self.asked}")
+
+        @property
+        def facts(self) -> tuple[str, ...]:
+            return ()
+
+        def decide(self, _request: PolicyRequest) -> agentgate.Decision:
+            return allow()
+
+    with world.gate(policy=Changing(), settings=slow()) as gate:
+        run = opened(gate)
+        assert all(isinstance(gate.call(run, "refund", ARGUMENTS), Done) for _ in range(3))
+    policies = {event.body["policy"] for event in world.events() if event.type == "proposed"}
+    assert len(policies) == 1
+
+
+def test_a_policy_that_cannot_say_what_it_is_is_refused(world: World) -> None:
+    class Mute:
+        facts = ()
+
+        @property
+        def identity(self) -> PolicyIdentity:
+            raise RuntimeError("a secret")
+
+        def decide(self, _request: PolicyRequest) -> agentgate.Decision:
+            return allow()
+
+    with pytest.raises(agentgate.PolicyRefused) as raised:
+        world.gate(policy=Mute())
+    assert "secret" not in str(raised.value)
+
+
+# --- approvals -----------------------------------------------------------------------------------
+
+
+def test_no_more_questions_are_asked_at_a_claim_than_the_run_may_ask(world: World) -> None:
+    policy = ScriptedPolicy()
+    with world.gate(policy=policy) as gate:
+        run = opened(gate, limits=Limits(pending=1))
+        proposals = [gate.propose(run, "refund", {"account": f"a{n}", "cents": 1}) for n in range(3)]
+        policy.say(*[require_approval("now")] * 3)
+        outcomes = [gate.execute(proposal) for proposal in proposals]
+    assert kinds(outcomes) == ["Held", "Refused", "Refused"]
+    assert {outcome.reason for outcome in outcomes[1:]} == {"limit_pending"}
+    assert world.value("SELECT pending FROM agentgate_runs WHERE tenant = 'acme'") == 1
+
+
+def test_the_same_requirement_may_be_asked_for_after_every_attempt_in_doubt(world: World) -> None:
+    def act() -> None:
+        raise ConnectionResetError
+
+    with world.gate(named("act", act), policy=ScriptedPolicy(otherwise=require_approval("big"))) as gate:
+        run = opened(gate)
+        outcome = gate.call(run, "act", {}, key="k")
+        for _ in range(3):
+            assert isinstance(outcome, Held)
+            grant(gate, outcome)
+            assert isinstance(gate.call(run, "act", {}, key="k"), Unknown)
+            gate.reconcile(outcome.action, applied=False, by="ada", evidence="looked", tenant="acme")
+            outcome = gate.call(run, "act", {}, key="k")
+    assert isinstance(outcome, Held)
+
+
+def test_a_grant_that_was_given_back_ends_when_it_always_would_have(world: World, clock: FakeClock) -> None:
+    ends = [agentgate.NoEffect("not yet")]
+
+    def act() -> None:
+        if ends:
+            raise ends.pop()
+
+    with world.gate(named("act", act), policy=ScriptedPolicy(otherwise=require_approval("big")), clock=clock) as gate:
+        run = opened(gate)
+        held = gate.call(run, "act", {}, key="k")
+        assert isinstance(held, Held)
+        grant(gate, held)
+        assert isinstance(gate.call(run, "act", {}, key="k"), Failed)
+        clock.advance(timedelta(minutes=15))
+        outcome = gate.call(run, "act", {}, key="k", retry=True)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "grant_expired"
+
+
+# --- resources -----------------------------------------------------------------------------------
+
+
+def test_a_write_that_says_it_is_parallel_is_refused_because_writes_take_turns(world: World) -> None:
+    with pytest.raises(agentgate.SpecRefused) as raised:
+        world.gate(world.refund(parallel=True))
+    assert raised.value.path == "/parallel"
+    with world.gate(world.refund(parallel=True, risk="read_only")) as gate:
+        assert isinstance(gate.call(opened(gate), "refund", ARGUMENTS), Done)

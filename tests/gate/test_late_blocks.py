@@ -87,7 +87,7 @@ def test_a_late_answer_blocks_its_resource_once_the_one_at_work_there_has_ended(
 
 def test_a_late_answer_of_a_tool_that_runs_in_parallel_blocks_nothing(world: World, clock: FakeClock) -> None:
     worker = Worker()
-    tool = named("pay", Bank(worker).pay, resource="account:{account}", parallel=True)
+    tool = named("pay", Bank(worker).pay, resource="account:{account}", risk="read_only", recovery=agentgate.Operator())
     with world.gate(tool, clock=clock) as gate:
         action, thread = _begun(gate, worker)
         clock.advance(LOST)
