@@ -10,7 +10,6 @@ import pytest
 import agentgate
 from agentgate import (
     Done,
-    Effect,
     Failed,
     Gate,
     Held,
@@ -20,7 +19,6 @@ from agentgate import (
     PolicyRequest,
     Refused,
     Run,
-    Running,
     Unknown,
     UnsafeStore,
     allow,
@@ -172,79 +170,6 @@ def test_a_log_that_raises_changes_nothing(world: World, caplog: pytest.LogCaptu
         logger.removeHandler(broken)
     assert isinstance(outcome, Done)
     assert world.words(outcome.action) == ["proposed", "started", "succeeded"]
-
-
-# --- leases and clocks ---------------------------------------------------------------------------
-
-
-def test_a_worker_that_lives_keeps_its_lease_when_the_clock_is_set_back(world: World, clock: FakeClock) -> None:
-    entered, leave = threading.Event(), threading.Event()
-
-    def act() -> None:
-        entered.set()
-        assert leave.wait(30)
-
-    told: list[object] = []
-    with world.gate(named("act", act), clock=clock) as owner, world.gate(named("act", act), clock=clock) as other:
-        run = opened(owner)
-        thread = threading.Thread(target=lambda: told.append(owner.call(run, "act", {}, key="k")))
-        thread.start()
-        assert entered.wait(30)
-        action, fence = world.sql("SELECT id, fence FROM agentgate_actions")[0]
-        clock.jump(timedelta(hours=-1))
-        assert owner._renew((fence,)) == {fence}  # as its heartbeat does
-        assert isinstance(other.execute(action, tenant="acme"), Running)
-        leave.set()
-        thread.join()
-    assert isinstance(told[0], Done)
-
-
-def test_all_threads_of_a_gate_hold_their_leases_under_one_name(world: World) -> None:
-    for _ in range(20):
-        with world.gate() as gate:
-            barrier, names = threading.Barrier(8), set[str]()
-
-            def name(gate: Gate = gate, barrier: threading.Barrier = barrier, names: set[str] = names) -> None:
-                barrier.wait()
-                names.add(str(gate._this_process()))
-
-            threads = [threading.Thread(target=name) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert names == {str(gate._this_process())}
-
-
-def test_nothing_is_sent_once_the_lease_is_over_though_the_heartbeat_has_not_said_so(
-    world: World, clock: FakeClock
-) -> None:
-    """A process that was stopped wakes up inside its effect, before its heartbeat can tell it anything."""
-    sent: list[str] = []
-
-    def act(*, effect: Effect) -> None:
-        clock.advance(timedelta(seconds=61))
-        effect.sending()
-        sent.append("the first byte")
-
-    with world.gate(named("act", act, timeout=3600), clock=clock) as gate:
-        outcome = gate.call(opened(gate), "act", {})
-    assert sent == []
-    assert isinstance(outcome, Failed)
-    assert outcome.error.code == "lease_lost"
-
-
-def test_a_policy_that_thinks_longer_than_a_lease_costs_time_alone(world: World, clock: FakeClock) -> None:
-    def decide(_request: PolicyRequest) -> agentgate.Decision:
-        clock.advance(timedelta(seconds=7))
-        return allow()
-
-    settings = agentgate.Settings(lease=timedelta(seconds=5), policy_within=timedelta(seconds=30))
-    with world.gate(policy=ScriptedPolicy(decide, decide), clock=clock, settings=settings) as gate:
-        run = opened(gate)
-        assert isinstance(gate.call(run, "refund", ARGUMENTS), Done)
-        proposal = gate.propose(run, "refund", {"account": "a2", "cents": 5})
-        assert isinstance(gate.execute(proposal), Done)
 
 
 # --- exceptions of the caller's own --------------------------------------------------------------
