@@ -51,8 +51,8 @@ class Event:
     action: str | None
     body: Mapping[str, Json]
 
-    def encode(self) -> bytes:
-        """Return the bytes that are stored and hashed."""
+    def document(self) -> dict[str, Json]:
+        """Return the document that is stored as its canonical bytes."""
         document: dict[str, Json] = {
             "v": 1,
             "run": self.run,
@@ -64,7 +64,11 @@ class Event:
         }
         if self.action is not None:
             document["action"] = self.action
-        return canonical(document)
+        return document
+
+    def encode(self) -> bytes:
+        """Return the bytes that are stored and hashed."""
+        return canonical(self.document())
 
 
 def event_hash(encoded: bytes) -> bytes:

@@ -7,13 +7,14 @@ from the events by the same functions that verification uses, so no row can say 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentgate.canonical import Bounds, Json, parse
+from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.chain import Head, Link
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.digests import payload_digest
-from agentgate.event import Event, event_hash
+from agentgate.errors import Misuse
+from agentgate.event import Event, event_hash, offence
 from agentgate.jcs import DEEPEST
 from agentgate.states import State
 
@@ -113,7 +114,11 @@ class Draft:
     def add(
         self, kind: str, body: Mapping[str, Json], *, action: str | None = None, payloads: tuple[Payload, ...] = ()
     ) -> Event:
-        """Append an event; its body's ``v`` and ``payloads`` are filled in here."""
+        """Append an event; its body's ``v`` and ``payloads`` are filled in here.
+
+        Raises:
+            Misuse: its readers would refuse it, so it is not written: one such link would end the chain for good.
+        """
         named: dict[str, Json] = {payload.kind: payload.digest.hex() for payload in payloads}
         full: dict[str, Json] = {"v": 1, **body}
         if kind not in _WITHOUT_PAYLOADS:
@@ -127,7 +132,11 @@ class Draft:
             action=action,
             body=full,
         )
-        encoded = event.encode()
+        document = event.document()
+        unfit = offence(document)
+        if unfit is not None:
+            raise Misuse(f"{kind}: {unfit or '/'} is not what an event may hold; nothing was recorded")
+        encoded = canonical(document)
         link = Link(n=event.n, hash=event_hash(encoded), encoded=encoded)
         self._links.append(link)
         self._payloads += [StoredPayload(run=event.run, n=event.n, payload=payload) for payload in payloads]
