@@ -20,19 +20,31 @@ def misfit(shape: Shape, value: Json, path: str = "") -> str | None:
     """Return the JSON Pointer of the first field that does not fit, or None when all of it fits."""
     if type(value) is not dict:
         return path
-    for name in value:
-        # A name that ends in "?" is never a field, but it is how the shape writes one.
-        if name.endswith("?") or (name not in shape and f"{name}?" not in shape):
-            return path + pointer(name)
-    for name, check in shape.items():
-        bare = name.removesuffix("?")
-        if bare in value:
-            found = check(value[bare], "")  # where it stands is written out only where something is wrong
+    fields = _fields(shape)
+    # A name that ends in "?" is never a field, but it is how the shape writes one.
+    if not fields.keys() >= value.keys():
+        return path + pointer(next(name for name in value if name not in fields))
+    for name, (check, needed) in fields.items():
+        if name in value:
+            found = check(value[name], "")  # where it stands is written out only where something is wrong
             if found is not None:
-                return path + pointer(bare) + found
-        elif bare == name:
-            return path + pointer(bare)
+                return path + pointer(name) + found
+        elif needed:
+            return path + pointer(name)
     return None
+
+
+def _fields(shape: Shape) -> Mapping[str, tuple[Check, bool]]:
+    """Return a shape's fields by their bare names: what checks each, and whether it must be there."""
+    found = _READ.get(id(shape))
+    if found is None or found[0] is not shape:
+        fields = {name.removesuffix("?"): (check, not name.endswith("?")) for name, check in shape.items()}
+        found = _READ[id(shape)] = (shape, fields)
+    return found[1]
+
+
+# Shapes are made once and never changed, and one that is asked about for every event is read once.
+_READ: dict[int, tuple[Shape, Mapping[str, tuple[Check, bool]]]] = {}
 
 
 def _when(good: Callable[[Json], bool]) -> Check:
