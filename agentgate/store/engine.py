@@ -27,6 +27,8 @@ from agentgate.store.front import FrontLock
 
 PATIENCE_US = 30_000_000
 _COMMIT_PAUSE_S = 0.005
+_WRITING = "BEGIN IMMEDIATE"
+_LOG = "agentgate.log"
 
 
 class Database:
@@ -128,7 +130,7 @@ class Database:
             Damaged: the file was removed or replaced, or the database contradicts itself.
         """
         forking.check()
-        with self._front.exclusive(), self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._front.exclusive(), self._transaction(_WRITING) as connection:
             yield connection
 
     @contextmanager
@@ -145,7 +147,7 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
         with forking.inside():
-            connection = self._connect()
+            connection = self._current()
             raw: Any = connection.connection.dbapi_connection
             pid, committing = os.getpid(), False
             try:
@@ -155,6 +157,7 @@ class Database:
                 forking.check_same(pid)
                 committing = True
                 self._commit(raw)
+                self._remember_log(connection, wrote=begin == _WRITING)
             except BaseException as error:
                 if os.getpid() != pid:
                     forking.carry(connection)
@@ -166,6 +169,37 @@ class Database:
             finally:
                 if os.getpid() == pid:
                     connection.close()
+
+    def _current(self) -> Connection:
+        """Return a connection whose write-ahead log is the one beside the database.
+
+        Another SQLite library in this process (the standard library's, beside the extra's) does not know our locks:
+        as it closes the file it folds our log into the database and removes it. What was committed is safe then;
+        what the old connection would write next is not.
+        """
+        connection = self._connect()
+        known = connection.info.get(_LOG)
+        if known is None or known == self._log():
+            return connection
+        connection.invalidate()
+        connection.close()
+        return self._connect()
+
+    def _remember_log(self, connection: Connection, *, wrote: bool) -> None:
+        if self.journal != "wal" or self.path is None:
+            return
+        known, now = connection.info.get(_LOG), self._log()
+        if (known is not None and now != known) or (wrote and now is None):
+            connection.invalidate()  # closed, it brings what it wrote into the database, if it still can
+            raise Unavailable("commit", "its write-ahead log was removed meanwhile, by another SQLite in this process")
+        connection.info[_LOG] = now
+
+    def _log(self) -> tuple[int, int] | None:
+        assert self.path is not None  # only a file has a log
+        try:
+            return files.identity(self.path.with_name(self.path.name + "-wal"))
+        except FileNotFoundError:
+            return None
 
     def _connect(self) -> Connection:
         try:
@@ -181,7 +215,7 @@ class Database:
         if isinstance(error, (SQLAlchemyError, self._module.Error)):
             self._drop(connection, raw)
             return self._failed(error, "commit" if committing else "database")
-        if raw.in_transaction:
+        if not connection.invalidated and raw.in_transaction:
             raw.rollback()
         return None
 
