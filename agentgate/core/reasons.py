@@ -68,11 +68,17 @@ def error_for(reason: str) -> Error:
     return Error(code=code, message=message, suggested_action=remedy)
 
 
-def doubt(reason: str | None) -> Error:
-    """Say that an outcome is unknown, and why."""
+def doubt(reason: str | None, seen: Error | None = None) -> Error:
+    """Say that an outcome is unknown, and why.
+
+    Args:
+        reason: the code of what put it in doubt.
+        seen: what the tool itself said, where it said something; it stands in the details.
+    """
     known = error_for(reason or "crashed")
     return Error(
         code="unknown_outcome",
         message=known.message if known.code == "unknown_outcome" else f"it may have happened ({reason})",
+        details=None if seen is None else seen.to_json(),
         suggested_action="do not repeat it; an operator reconciles it",
     )

@@ -146,7 +146,7 @@ class Reader:
             digest=action.digest.hex(),
             reason=action.reason or "unknown_outcome",
             question=self.approval(file) if asked else None,
-            error=doubt(action.reason),
+            error=doubt(action.reason, self._stored(action).error if action.result_n is not None else None),
             abandoned=action.state is State.ABANDONED,
         )
 

@@ -49,9 +49,16 @@ class Audit:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Hold one short snapshot, whose text may be anything."""
-        with self.database.read() as connection:
-            yield inspecting.lenient(connection)
+        """Hold one short snapshot, whose text may be anything.
+
+        Raises:
+            Damaged: the database contradicts itself, or says so in words that are no text.
+        """
+        try:
+            with self.database.read() as connection:
+                yield inspecting.lenient(connection)
+        except UnicodeError as error:
+            raise Damaged(self.database.url, "it holds text that is no UTF-8") from error
 
     @contextmanager
     def surviving(self, run: str | None = None) -> Iterator[None]:
@@ -61,13 +68,13 @@ class Audit:
         except Damaged as damaged:
             self.broken("unreadable", damaged.detail, run=run)
 
-    def broken(self, kind: str, detail: str, *, run: str | None = None, row: str | None = None) -> None:
-        """Report a break that is at no place in a chain."""
+    def broken(self, kind: str, detail: str, *, run: object = None, row: object = None) -> None:
+        """Report a break that is at no place in a chain; run and row are named as the database does."""
         self.findings.add(Break(kind=kind, run=plain(run), row=plain(row), detail=detail))
 
-    def after(self, key: str) -> str | None:
+    def after(self, key: object) -> str | None:
         """Return where the page after ``key`` begins; None, reported, where the database's text does not say."""
-        found = sweeping.after(key)
+        found = sweeping.after(key) if type(key) is str else None
         if found is None:
             self.broken("unreadable", "a key is no text, so that the rows after it were not read", row=key)
         return found
@@ -79,9 +86,11 @@ class Audit:
             self.on_progress(self.events, max(self.total, self.events))
 
 
-def plain(text: str | None) -> str | None:
-    """Make text from a row encodable: what is no UTF-8 there came as lone surrogates."""
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
+def plain(key: object) -> str | None:
+    """Make a key encodable: what is no UTF-8 in it came as lone surrogates, and what is no text is not shown."""
+    if key is None:
+        return None
+    return key.encode("utf-8", "backslashreplace").decode() if type(key) is str else f"<{type(key).__name__}>"
 
 
 class Documents:

@@ -19,7 +19,7 @@ from agentgate.gate.proposing import chance, view_of
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.lease import Holder
-from agentgate.outcome import Outcome
+from agentgate.outcome import Outcome, Refused
 from agentgate.policy.request import View
 from agentgate.process import is_gone
 from agentgate.states import RunState, State
@@ -87,14 +87,23 @@ class Executor:
             if isinstance(step, Claim):
                 return self.performer.perform(step)
             if step is not None:
-                return step
+                return self.past(mind, tenant, step)
         raise Unavailable("moved", f"action {action} was changed by others {LOOKS} times; try again")
 
-    def settle_lease(self, tenant: str, action: str) -> None:
-        """Take over from a worker that is gone, so that a command meets the action as it is."""
+    def past(self, mind: Mind, tenant: str, outcome: Outcome) -> Outcome:
+        """Answer with an outcome; where it waits for a worker that is gone, take over from that one and look again."""
+        if not isinstance(outcome, Refused) or outcome.reason != "busy" or outcome.blocking is None:
+            return outcome
+        if not self.settle_lease(tenant, outcome.blocking):
+            return outcome
+        return self.execute(mind, tenant, outcome.action, retry=False)
+
+    def settle_lease(self, tenant: str, action: str) -> bool:
+        """Take over from a worker that is gone, so that a command meets the action as it is; return whether it was."""
         look = self._look(tenant, action)
-        if look.file.action.state is State.EXECUTING:
-            self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us))
+        if look.file.action.state is not State.EXECUTING:
+            return False
+        return self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us)) is None
 
     def _look(self, tenant: str, action: str) -> Look:
         with self.ledger.database.read() as connection:

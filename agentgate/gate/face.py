@@ -253,7 +253,7 @@ class Gate:
         if isinstance(settled.step, Claim):
             return self._performer.perform(settled.step)
         if settled.step is not None:
-            return settled.step
+            return self._executor.past(mind, run.tenant, settled.step)
         if settled.repeated:
             return self._executor.execute(mind, run.tenant, settled.file.action.id, retry=retry)
         proposal = self._proposal(run.tenant, settled.file.action.id, repeated=False)

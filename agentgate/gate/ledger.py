@@ -24,6 +24,7 @@ SALT_BYTES = 32
 
 # Goes to the standard library's logger "agentgate", which is silent until the application says otherwise.
 _logger = logging.getLogger("agentgate")
+_logger.addHandler(logging.NullHandler())  # else Python's last resort would print warnings of a silent application
 _lines = structlog.wrap_logger(
     _logger,
     processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],

@@ -99,8 +99,9 @@ def _check_kept(spec: ToolSpec) -> None:
     for path, is_asked, remedy in asked:
         if is_asked:
             raise SpecRefused(spec.name, path, "this version of the gate does not do it", remedy)
-    for pointer in spec.refused_defaults():
-        log.warning("default never filled", tool=spec.name, path=f"/input_schema{pointer}")
+    never_filled = spec.refused_defaults()
+    if never_filled:
+        log.warning("defaults never filled: their own subschemas refuse them", tool=spec.name, paths=list(never_filled))
 
 
 def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: str | None, limits: Limits | None) -> Run:

@@ -184,7 +184,7 @@ class Performer:
         if ended.known == "failed" and not claim.file.action.unresolved:
             told = error or Error(code=ended.code, message=ended.code)
             return Failed(action=action.id, digest=digest, reason=told.code, error=told, retryable=ended.retryable)
-        return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code))
+        return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code, error))
 
     def _found(self, action: str) -> Outcome | None:
         """Read what the record says of an action whose attempt was ended by somebody else; None where it is READY."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agentgate.gate.auditing import Audit
+from agentgate.jcs import encodable
 from agentgate.store import inspecting, sweeping
 from agentgate.store.agreement import named
 from agentgate.store.schema import actions, locks, tenants
@@ -24,15 +25,21 @@ def sweep_documents(audit: Audit) -> None:
 
 
 def run_ids(audit: Audit) -> Iterator[str]:
-    """Yield the ids of the runs there were at the beginning, in order."""
+    """Yield the ids of the runs there were at the beginning, in order; what made itself one since is left out."""
     with audit.read() as connection:
         last = sweeping.last_run(connection)
     start: str | None = sweeping.FIRST
     while start is not None:
         with audit.read() as connection:
             rows = sweeping.run_ids(connection, start=start)
-        yield from (id_ for (id_,) in rows if id_ <= last)
-        start = audit.after(rows[-1][0]) if rows and rows[-1][0] < last else None
+        for (id_,) in rows:
+            if type(id_) is str and encodable(id_):
+                yield id_
+            else:
+                audit.broken("unreadable", "a run's id is no text", row=id_)
+            if id_ == last:
+                return
+        start = audit.after(rows[-1][0]) if rows else None
 
 
 def sweep_strays(audit: Audit) -> None:
@@ -55,7 +62,7 @@ def _sweep_chains(audit: Audit, kind: str) -> None:
         run, there = found
         if there is None:
             told = "run_row" if kind == "event" else kind
-            audit.broken(told, f"rows of a run that has none: {_WHAT[kind]}", row=run)
+            audit.broken(told, f"{_WHAT[kind]} of a run that has no row", row=run)
         start = audit.after(run)
 
 
@@ -66,7 +73,7 @@ def _sweep_parts(audit: Audit, kind: str) -> None:
             rows = sweeping.parts(connection, kind, start=start)
         for owner, there in rows:
             if there is None:
-                audit.broken(kind, f"rows of {_WHAT[kind]} without a row", row=owner)
+                audit.broken(kind, f"it belongs to {_WHAT[kind]} that has no row", row=owner)
         start = audit.after(rows[-1][0]) if len(rows) == sweeping.PAGE else None
 
 

@@ -8,6 +8,7 @@ from agentgate.core.verification import Verification
 from agentgate.gate.auditing import Audit
 from agentgate.gate.sweeping import SWEEPS, count_events, run_ids, sweep_documents
 from agentgate.gate.walking import Walk
+from agentgate.jcs import encodable
 from agentgate.store import inspecting
 from agentgate.store.engine import Database
 from agentgate.store.schema import ledger
@@ -59,12 +60,14 @@ def _found(audit: Audit, database: Database) -> Row | None:
     with audit.read() as connection:
         check_version(connection, database.url)
         rows = inspecting.ledger_rows(connection)
-        own = rows[0] if len(rows) == 1 and inspecting.fits(ledger, rows[0]) else None
-        if own is not None:
-            audit.ledger = str(own[1])
-        else:
-            audit.ledger = inspecting.own_chain(connection) or ""
-            audit.broken("ledger_row", "it is missing, or there are several")
+        own = rows[0] if len(rows) == 1 and inspecting.fits(ledger, rows[0]) and encodable(rows[0][1]) else None
+        named = inspecting.own_chain(connection) if own is None else str(own[1])
+        loose = inspecting.loose(connection)
+    if loose:
+        audit.broken("unreadable", "its tables take values of any type", row=", ".join(loose))
+    if own is None:
+        audit.broken("ledger_row", "it is missing, or holds what its columns cannot")
+    audit.ledger = named if named is not None and encodable(named) else ""
     return own
 
 

@@ -202,6 +202,8 @@ class Walk:
         of, head = agreement.named(runs, row), follower.head
         if not inspecting.fits(runs, row):
             yield "unreadable", "its row holds what its columns cannot"
+        elif not head.n:
+            yield "gap", "it has no events"
         elif of["n"] >= head.n:
             yield "gap", f"its row says that event {of['n']} is its last, the last stored is {head.n - 1}"
         elif (of["n"], of["head"]) != (head.n - 1, head.hash):
