@@ -5,6 +5,7 @@ a process killed in the middle leaves it whole. It knows nothing of the ledger.
 """
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -15,7 +16,8 @@ from pathlib import Path
 from agentgate.effects import Effect
 from agentgate.observation import ToolError
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 60
+_PAUSE_S = 0.001
 _TABLES = """
 CREATE TABLE IF NOT EXISTS arrivals (
     n INTEGER PRIMARY KEY, key TEXT NOT NULL, resource TEXT NOT NULL, fence INTEGER NOT NULL, verdict TEXT NOT NULL
@@ -117,6 +119,21 @@ class Downstream:
         with closing(sqlite3.connect(self._path, timeout=_PATIENCE_S, isolation_level=None)) as connection:
             # What a killed process committed stays; what a power cut takes is nobody's business in a test.
             connection.execute("PRAGMA synchronous = OFF")
-            connection.execute("BEGIN IMMEDIATE")
+            _begin(connection)
             yield connection
             connection.execute("COMMIT")
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Begin to write; asked in short turns, because SQLite's own waiting grows and leaves somebody out."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    for left in reversed(range(int(_PATIENCE_S / _PAUSE_S))):
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            if left == 0:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            connection.execute(f"PRAGMA busy_timeout = {_PATIENCE_S * 1_000}")
+            return
