@@ -153,6 +153,8 @@ def check_action(event: Event, action: ActionRecord, *, ledger: str) -> Iterator
         yield "digest", "the action digest is not made of what was proposed"
     if event.type == "started" and body["digest"] != action.digest.hex():
         yield "digest", "it starts another action than the one proposed"
+    if "spec" in body and maybe_bytes(body["spec"]) != action.spec:
+        yield "digest", "it was decided about another spec than the one proposed"
     if event.type in {"proposed", "held"} and "approval" in body:
         required: Json = body.get("decision", {}).get("requirement")
         bound = {**required, "action": action.digest.hex()} if type(required) is dict else None

@@ -23,6 +23,7 @@ from agentgate.store.schema import (
     events,
     ledger,
     locks,
+    metadata,
     payloads,
     runs,
     tenants,
@@ -105,6 +106,16 @@ class Page:
     payloads: list[Row]
     end: int
     last: bool
+
+
+def loose(connection: Connection) -> list[str]:
+    """Name the tables that take values of any type: made by no release, so that keys cannot be relied on to sort."""
+    strict = {row[0] for row in _STRICT.rows(connection)}
+    return [name for name in sorted(metadata.tables) if name not in strict]
+
+
+_tables = func.pragma_table_list().table_valued("name", "strict")  # SQLite's own; other databases have no such tables
+_STRICT = Statement(select(_tables.c.name).where(_tables.c.strict == 1))
 
 
 def run(connection: Connection, id: str) -> Row | None:

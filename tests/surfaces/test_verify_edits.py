@@ -1,5 +1,6 @@
 """Every inconsistent edit of a ledger is found: each cell, each row, one at a time, where all has happened."""
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 
 import agentgate
-from agentgate.core.verification import VOLATILE
+from agentgate.core.verification import KINDS, VOLATILE
 from support.edits import COLUMNS, PROVED, TABLES, Copy, Refused, another, others
+from support.source import ROOT
 
 # A CHECK leaves these no other value.
 FIXED = {"ledger.one"}
@@ -38,9 +40,28 @@ def test_the_ledger_that_is_edited_is_whole_and_has_rows_in_every_table(copy: Co
     assert all(copy.rows(name) for name in TABLES)
 
 
-def test_a_column_is_volatile_or_proved() -> None:
-    assert set(VOLATILE) <= set(COLUMNS)
-    assert set(PROVED) == set(COLUMNS) - VOLATILE
+def _documented() -> list[tuple[str, bool]]:
+    """Read the table of columns in docs/format.md: each column, and whether it is called volatile."""
+    page = (ROOT / "docs" / "format.md").read_text("utf-8").partition("## Columns: proved or volatile")[2]
+    lines = (line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4)
+    return [
+        (f"{table.strip(' `')}.{column}", "*volatile*" in by)
+        for table, by, columns in lines
+        for column in re.findall(r"`(\w+)`", columns)
+    ]
+
+
+def test_every_column_is_written_down_as_proved_or_volatile() -> None:
+    """A new column needs a verdict before anything else works."""
+    documented = _documented()
+    assert sorted(column for column, _ in documented) == sorted(COLUMNS)
+    assert {column for column, volatile in documented if volatile} == VOLATILE
+
+
+def test_every_kind_of_break_is_written_down() -> None:
+    page = (ROOT / "docs" / "format.md").read_text("utf-8").partition("A break is told by a stable word")[2]
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 3]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(KINDS)
 
 
 def _first_rows(copy: Copy, name: str) -> list[dict[str, Any]]:

@@ -89,7 +89,9 @@ REWRITTEN: list[tuple[str, str, Any, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "where", "value", "expected"), REWRITTEN, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(
+    ("kind", "where", "value", "expected"), REWRITTEN, ids=[f"{kind}-{where}" for kind, where, *_ in REWRITTEN]
+)
 def test_an_event_that_was_rewritten_contradicts_the_rest(
     copy: Copy, kind: str, where: str, value: Any, expected: set[str]
 ) -> None:
