@@ -18,12 +18,13 @@ from urllib.parse import quote, unquote
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.pool import StaticPool
 
 from agentgate.clock import SystemClock
 from agentgate.errors import AgentgateError, Damaged, Unavailable, UnsafeStore
 from agentgate.store import files, forking, sqlite
 from agentgate.store.front import FrontLock
+from agentgate.store.idle import Idle
 
 PATIENCE_US = 30_000_000
 _COMMIT_PAUSE_S = 0.005
@@ -62,7 +63,7 @@ class Database:
 
     def _make_engine(self) -> Engine:
         pool: dict[str, Any] = (
-            {"poolclass": StaticPool} if self.path is None else {"poolclass": QueuePool, "max_overflow": -1}
+            {"poolclass": StaticPool if self.path is None else Idle}
         )
         engine = create_engine(
             URL.create("sqlite"),
@@ -229,6 +230,10 @@ class Database:
         original, words = _original(error), _reason(error)
         if "not a database" in words:
             return UnsafeStore(self.url, "is no SQLite database, or its head is damaged", "name another, or restore it")
+        if self._read_only and where == "connect" and "readonly database" in words:
+            return Unavailable(
+                "interrupted", f"{self.url} was left in a transaction; undo it: agentgate migrate {self.url}"
+            )
         if where == "commit":
             return Unavailable(where, words)
         if "malformed" in words or isinstance(original, self._module.IntegrityError):

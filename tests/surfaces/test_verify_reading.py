@@ -1,8 +1,12 @@
 """Verifying writes nothing, reads in pages of any size, and is not disturbed by those who write meanwhile."""
 
+import multiprocessing
+import os
+import signal
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,3 +146,27 @@ def test_a_ledger_that_is_locked_for_long_is_unavailable(copy: Copy, monkeypatch
     path.touch(mode=0o600)
     with FrontLock(path, clock=SystemClock(), patience_us=1_000_000).exclusive(), pytest.raises(Unavailable):
         copy.verify()
+
+
+def test_a_ledger_that_was_left_in_a_transaction_says_how_to_undo_it(copy: Copy) -> None:
+    killed = multiprocessing.get_context("fork").Process(target=_die_writing, args=(copy.path,))
+    killed.start()
+    killed.join()
+    with pytest.raises(Unavailable) as unavailable:
+        copy.verify()
+    assert unavailable.value.reason == "interrupted"
+    assert f"agentgate migrate {copy.url}" in str(unavailable.value)
+    agentgate.migrate(copy.url)
+    assert copy.verify().ok
+
+
+def _die_writing(path: Path) -> None:
+    """Write more than fits the cache, so that some of it is in the file, and die before the commit."""
+    module: Any = sqlite.module()
+    connection = module.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA cache_size = 5")
+    connection.execute("BEGIN IMMEDIATE")
+    for n in range(500):
+        connection.execute("INSERT INTO agentgate_payloads VALUES ('x', ?, 'raw', NULL, randomblob(5000), NULL)", (n,))
+    os.kill(os.getpid(), signal.SIGKILL)
