@@ -256,6 +256,25 @@ def test_a_clean_failure_gives_the_grant_back_for_another_attempt(world: World) 
     assert world.value("SELECT state FROM agentgate_approvals") == "used"
 
 
+def test_a_grant_that_was_given_back_is_good_for_no_longer_than_it_ever_was(world: World, clock: FakeClock) -> None:
+    ends: list[Exception] = [agentgate.NoEffect("not yet")]
+
+    def act() -> None:
+        if ends:
+            raise ends.pop()
+
+    with world.gate(named("act", act), policy=ScriptedPolicy(otherwise=ASK), clock=clock) as gate:
+        run = opened(gate)
+        held = gate.call(run, "act", {}, key="k")
+        assert isinstance(held, Held)
+        grant(gate, held)
+        assert isinstance(gate.call(run, "act", {}, key="k"), agentgate.Failed)
+        clock.advance(timedelta(minutes=15))
+        outcome = gate.call(run, "act", {}, key="k", retry=True)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "grant_expired"
+
+
 def test_a_grant_is_not_given_back_by_an_attempt_in_doubt(world: World) -> None:
     def act() -> None:
         raise ConnectionResetError
