@@ -1,6 +1,7 @@
 """A clock that goes where it is told, and a chance that repeats itself."""
 
 import hashlib
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +16,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class FakeClock:
     """A `Clock` for tests: hand it to `Gate.open` or `memory_gate`.
 
-    Two clocks made alike give the same times, ids and salts in the same order of asking. Threads may share one.
+    Two clocks made alike give the same times, ids and salts in the same order of asking. Threads may share one; in a
+    forked child its chance goes on another way, so that two processes do not draw the same id.
 
     Args:
         start: what it shows at first; an aware datetime.
@@ -35,7 +37,8 @@ class FakeClock:
         self._now_us = to_us(start - _EPOCH)
         self._monotonic_us = 0
         self._tick_us = to_us(tick)
-        self._seed = seed
+        self._seed = str(seed)
+        self._pid = os.getpid()
         self._drawn = 0
         self._lock = threading.Lock()
 
@@ -53,8 +56,11 @@ class FakeClock:
     def random(self, size: int) -> bytes:
         """Return the next ``size`` bytes of the seed's sequence."""
         with self._lock:
-            drawn, self._drawn = self._drawn, self._drawn + 1
-        return hashlib.shake_256(f"agentgate.testing {self._seed} {drawn}".encode()).digest(size)
+            if self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._seed += f" child {self._pid}"
+            self._drawn += 1
+            return hashlib.shake_256(f"agentgate.testing {self._seed} {self._drawn}".encode()).digest(size)
 
     def advance(self, span: timedelta) -> None:
         """Let time pass: the wall clock and the monotonic one go on together.

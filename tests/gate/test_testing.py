@@ -71,6 +71,13 @@ def test_its_chance_does_not_repeat_itself_between_threads() -> None:
     assert len(set(drawn)) == 800
 
 
+def test_a_forked_child_draws_other_ids_than_its_parent(tmp_path: Path) -> None:
+    clock = FakeClock()
+    clock.random(8)
+    assert forking.run(lambda: (tmp_path / "child").write_bytes(clock.random(8))) == 0
+    assert (tmp_path / "child").read_bytes() != clock.random(8)
+
+
 # --- ScriptedPolicy ------------------------------------------------------------------------------
 
 
