@@ -71,3 +71,14 @@ def test_a_lease_that_was_set_to_end_later_is_waited_for_and_nothing_runs_twice(
         assert isinstance(gate.execute(action, tenant="acme"), Done)
     assert worker.effects == 1
     assert agentgate.verify(world.url).ok
+
+
+def test_a_sequence_that_was_set_back_or_deleted_gives_no_fence_twice(world: World) -> None:
+    with world.gate() as gate:
+        for n, edit in enumerate(("SET seq = 0", "SET seq = 90", "SET name = 'elsewhere'")):
+            gate.call(opened(gate), "refund", {"account": "a", "cents": n})
+            highest = world.value("SELECT max(fence) FROM agentgate_attempts")
+            world.sql(f"UPDATE sqlite_sequence {edit} WHERE name = 'agentgate_attempts'")
+            gate.call(opened(gate), "refund", {"account": "a", "cents": 100 + n})
+            assert world.value("SELECT max(fence) FROM agentgate_attempts") > highest
+    assert agentgate.verify(world.url).ok
