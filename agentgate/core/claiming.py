@@ -1,6 +1,5 @@
 """Whether an action may start now, and the events that start it, hold it again, or end it."""
 
-import math
 from dataclasses import dataclass
 
 from agentgate.approval import Requirement, requirement_digest
@@ -229,7 +228,7 @@ def expire(draft: Draft, file: ActionFile) -> bool:
     if action.state is State.HELD and question is not None and question.expires_at_us <= draft.at_us:
         draft.add("question_expired", {"approval": question.id}, action=action.id)
         return True
-    if action.state is State.READY and _until(file) <= draft.at_us:
+    if action.state is State.READY and action.expires_at_us is not None and action.expires_at_us <= draft.at_us:
         if question is not None and question.state == "granted":
             draft.add("grant_expired", {"approval": question.id}, action=action.id)
         else:
@@ -240,12 +239,3 @@ def expire(draft: Draft, file: ActionFile) -> bool:
 
 _MOST_REQUIREMENTS = 2
 _HALTING = frozenset({"aborted", "limit_wall"})  # design §3: these end the run, not this action alone
-
-
-def _until(file: ActionFile) -> float:
-    """Return when a READY action is over; a grant that a failure gave back is good for no longer than it ever was."""
-    action, question = file.action, file.question
-    ends = [action.expires_at_us]
-    if question is not None and question.state == "granted":
-        ends.append(question.until_us)
-    return min((end for end in ends if end is not None), default=math.inf)
