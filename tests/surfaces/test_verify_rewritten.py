@@ -81,7 +81,6 @@ REWRITTEN: list[tuple[str, str, Any, set[str]]] = [
     ("late", "clean", True, {"forbidden"}),
     ("late", "status", "error", {"payload"}),
     ("late", "fence", 99, {"forbidden"}),
-    ("retried", "until_us", 1, {"time"}),
     ("reconciled", "attempts", [7], {"forbidden"}),
     ("reconciled", "verdict", "not_applied", {"action_row", "run_row"}),
     ("waited", "reason", "another", {"action_row"}),
