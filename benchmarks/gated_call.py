@@ -33,7 +33,7 @@ WARM = 30
 
 
 @agentgate.tool(risk="external")
-def refund(account: str, cents: int) -> dict[str, int]:
+def refund(account: str, cents: int) -> dict[str, int]:  # noqa: ARG001 - as a real refund has it
     """Give money back; here it costs nothing, so that what is measured is the gate."""
     return {"refunded": cents}
 
@@ -89,7 +89,7 @@ def taped(tape: Tape) -> Iterator[None]:
         def connect(self, *args: Any, **named: Any) -> Any:
             return SQLITE.connect(*args, factory=Connection, **named)
 
-    usual, sqlite.module = sqlite.module, lambda: Module()  # type: ignore[assignment, return-value]
+    usual, sqlite.module = sqlite.module, Module  # type: ignore[assignment]
     try:
         yield
     finally:
