@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from agentgate.clock import Clock
 from agentgate.effects import Effect
@@ -36,7 +37,8 @@ class Heartbeat:
 
     def _reset(self) -> None:
         self._pid = os.getpid()
-        self._beating: dict[int, Effect] = {}
+        # Weakly: an effect that nobody runs or waits for any more, as after an interruption, is let go with its lease.
+        self._beating: WeakValueDictionary[int, Effect] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,21 +51,20 @@ class Heartbeat:
         with self._lock:
             self._beating[effect.fence] = effect
             if self._thread is None or not self._thread.is_alive():
-                self._thread = self._started()
+                self._start()
         try:
             yield
         finally:
             self.forget(effect.fence)
 
-    def _started(self) -> threading.Thread | None:
+    def _start(self) -> None:
         """Start the thread; where the system gives none, leases last as long as they last."""
         self._stop = threading.Event()
-        thread = threading.Thread(target=self._beat, name="agentgate-heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="agentgate-heartbeat", daemon=True)
         try:
-            thread.start()
+            self._thread.start()
         except RuntimeError:
-            return None
-        return thread
+            self._thread = None
 
     def forget(self, fence: int) -> None:
         """Stop keeping a lease."""
@@ -80,12 +81,13 @@ class Heartbeat:
     def _beat(self) -> None:
         stop = self._stop
         while not stop.wait(self._pause_s):
-            with self._lock:
-                beating = dict(self._beating)
-            if beating:
-                self._renew_all(beating)
+            self._renew_all()
 
-    def _renew_all(self, beating: dict[int, Effect]) -> None:
+    def _renew_all(self) -> None:
+        with self._lock:
+            beating = dict(self._beating)
+        if not beating:
+            return
         until_us = self._clock.monotonic_us() + self._lease_us  # from before it was asked for (design §5, Clocks)
         try:
             kept = self._renew(tuple(beating))
@@ -96,3 +98,4 @@ class Heartbeat:
                 effect.keep(until_us)
             else:
                 effect.lose()
+                self.forget(fence)

@@ -62,9 +62,7 @@ class Database:
         forking.register(self)
 
     def _make_engine(self) -> Engine:
-        pool: dict[str, Any] = (
-            {"poolclass": StaticPool if self.path is None else Idle}
-        )
+        pool: dict[str, Any] = {"poolclass": StaticPool if self.path is None else Idle}
         engine = create_engine(
             URL.create("sqlite"),
             module=self._module,

@@ -8,7 +8,6 @@ inside a transaction, and a child that was forked out of one may not open a ledg
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -31,8 +30,9 @@ class _Process:
     """Who is inside a transaction in this process, and what must be closed before it forks."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.inside: Counter[int] = Counter()
+        self.lock = threading.RLock()  # taken and left in one step of the interpreter, which a Condition's own is not
+        self.changed = threading.Condition(self.lock)
+        self.inside: dict[object, int] = {}  # the thread of each transaction
         self.known: WeakSet[Idle] = WeakSet()
         self.forking = False
         self.carried = False
@@ -72,32 +72,37 @@ def check_same(pid: int) -> None:
 
 def register(idle: Idle) -> None:
     """Have its idle connections closed before this process forks."""
-    with _process.changed:
+    with _process.lock:
         _process.known.add(idle)
 
 
 @contextmanager
 def inside() -> Iterator[None]:
     """Be inside a transaction: this process does not fork meanwhile, unless this very thread does it."""
-    me = threading.get_ident()
-    with _process.changed:
-        _process.changed.wait_for(lambda: not _process.forking or me in _process.inside)
-        _process.inside[me] += 1
+    me, mark = threading.get_ident(), object()
     try:
+        with _process.lock:
+            _process.changed.wait_for(lambda: not _process.forking or me in _process.inside.values())
+            _process.inside[mark] = me
         yield
     finally:
-        with _process.changed:
-            left = _process.inside.pop(me, 1) - 1  # gone already in a child that was forked in here
-            if left:
-                _process.inside[me] = left
-            _process.changed.notify_all()
+        try:
+            _leave(mark)
+        finally:
+            _leave(mark)  # where a KeyboardInterrupt came in between: a mark that stays makes every child refuse
+
+
+def _leave(mark: object) -> None:
+    with _process.lock:
+        _process.inside.pop(mark, None)  # gone already in a child that was forked in here
+        _process.changed.notify_all()
 
 
 def _before() -> None:
     me = threading.get_ident()
-    _process.changed.acquire()
+    _process.lock.acquire()
     _process.forking = True
-    _process.changed.wait_for(lambda: _process.inside.keys() <= {me}, PATIENCE_S)
+    _process.changed.wait_for(lambda: set(_process.inside.values()) <= {me}, PATIENCE_S)
     for idle in _process.known:
         idle.close_idle()
 
@@ -105,11 +110,12 @@ def _before() -> None:
 def _after_in_parent() -> None:
     _process.forking = False
     _process.changed.notify_all()
-    _process.changed.release()
+    _process.lock.release()
 
 
 def _after_in_child() -> None:
-    _process.changed = threading.Condition()  # the old one's lock may be waited for by threads that are not here
+    _process.lock = threading.RLock()  # the old one may be waited for by threads that are not here
+    _process.changed = threading.Condition(_process.lock)
     _process.carried = _process.carried or bool(_process.inside)
     _process.inside.clear()
     _process.forking = False

@@ -41,7 +41,7 @@ class FrontLock:
         self._create = create
         self._clock = clock
         self._patience_us = patience_us
-        self._threads = threading.Lock()
+        self._threads = threading.RLock()  # it knows who holds it, so that an interruption in between loses nothing
         self._pid = os.getpid()
 
     @contextmanager
@@ -49,13 +49,16 @@ class FrontLock:
         """Hold the ledger alone."""
         until_us = self._clock.monotonic_us() + self._patience_us
         threads = self._queue()
-        if not threads.acquire(timeout=self._patience_us / 1e6):
-            raise self._busy()
         try:
+            if not threads.acquire(timeout=self._patience_us / 1e6):
+                raise self._busy()
             with self._flock(fcntl.LOCK_EX, until_us):
                 yield
         finally:
-            threads.release()
+            try:
+                _leave(threads)
+            finally:
+                _leave(threads)  # where a KeyboardInterrupt came in between: a lock that stays is nobody's for ever
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -67,9 +70,9 @@ class FrontLock:
         with self._flock(fcntl.LOCK_SH, self._clock.monotonic_us() + self._patience_us):
             yield
 
-    def _queue(self) -> threading.Lock:
+    def _queue(self) -> "threading.RLock":
         if self._pid != os.getpid():  # forked: the parent's threads, and what they hold, are not here
-            self._threads, self._pid = threading.Lock(), os.getpid()
+            self._threads, self._pid = threading.RLock(), os.getpid()
         return self._threads
 
     def _busy(self) -> Unavailable:
@@ -81,15 +84,16 @@ class FrontLock:
         if descriptor is None:
             yield
             return
-        _descriptors.add(descriptor)
+        held = [descriptor]
         try:
+            _descriptors.add(descriptor)
             self._wait(descriptor, kind, until_us)
             yield
         finally:
-            if descriptor in _descriptors:  # not so in a child that was forked in here
-                # Closing is not enough: a child that was forked meanwhile may not have come to close it yet.
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-                _close(descriptor)
+            try:
+                _give_back(held)
+            finally:
+                _give_back(held)
 
     def _open(self, path: Path) -> int | None:
         opened = os.O_CREAT | os.O_RDWR if self._create else os.O_RDONLY
@@ -123,6 +127,23 @@ def _had(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _leave(threads: "threading.RLock") -> None:
+    """Let go of a lock as often as this thread holds it; not at all where it does not."""
+    try:
+        while True:
+            threads.release()
+    except RuntimeError:  # it is not ours, or not any more
+        return
+
+
+def _give_back(held: list[int]) -> None:
+    """Unlock and close, once, however often it is called."""
+    if held and held[0] in _descriptors:  # not so in a child that was forked in here
+        # Closing is not enough: a child that was forked meanwhile may not have come to close it yet.
+        fcntl.flock(held[0], fcntl.LOCK_UN)
+        _close(held.pop())
 
 
 def _close(descriptor: int) -> None:

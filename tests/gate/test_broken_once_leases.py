@@ -1,9 +1,12 @@
 """What broke leases once: clocks that were set back, processes that were stopped or could not be seen, many threads."""
 
 import os
+import signal
 import threading
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,7 +15,8 @@ from agentgate import Done, Effect, Failed, Gate, PolicyRequest, Running, allow
 from agentgate.clock import SystemClock
 from agentgate.process import is_gone, this_process
 from agentgate.testing import FakeClock, ScriptedPolicy
-from support.worlds import World, named, opened
+from support.forks import in_children
+from support.worlds import World, made, named, opened
 
 ARGUMENTS = {"account": "a1", "cents": 5}
 
@@ -143,3 +147,54 @@ def test_a_process_that_has_ended_and_its_successor_of_the_same_id_are_told_apar
     holder = this_process(SystemClock())
     (proc / str(os.getpid()) / "stat").write_bytes((proc / "1/stat").read_bytes())
     assert is_gone(holder)
+
+
+# --- interruptions -------------------------------------------------------------------------------
+
+
+class _Interrupt(BaseException):
+    """What a signal raises at some moment, as Ctrl-C does."""
+
+
+def _interrupted(gate: Gate, run: agentgate.Run, times: int) -> int:
+    """Call and call, interrupted after any time; return how often it was."""
+    chance, came, armed = Random(7), 0, list[int]()
+
+    def interrupt(*_: object) -> None:
+        if armed:
+            armed.clear()
+            raise _Interrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    for number in range(times):
+        try:
+            armed.append(number)
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.000_1, 0.004))
+            gate.call(run, "act", {"n": number}, key=f"k{number}")
+            armed.clear()
+        except _Interrupt:
+            came += 1
+    return came
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_interruptions_at_any_moment_leave_no_lock_behind(tmp_path: Path, journal: str) -> None:
+    world = made(tmp_path, journal=journal)
+    entered: Counter[str] = Counter()
+
+    def act(n: int, *, effect: Effect) -> int:
+        entered[effect.action_id] += 1
+        return n
+
+    def work(_number: int) -> tuple[int, str, int]:
+        with world.gate(named("act", act)) as gate:
+            run = opened(gate)
+            came = _interrupted(gate, run, 500)
+            outcome = gate.call(run, "act", {"n": -1})
+        return came, type(outcome).__name__, max(entered.values())
+
+    ((came, last, most),) = in_children(work, 1)
+    assert came > 100
+    assert (last, most) == ("Done", 1)
+    assert agentgate.verify(world.url).ok
