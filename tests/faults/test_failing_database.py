@@ -94,7 +94,7 @@ def test_no_effect_without_its_start_and_none_twice_wherever_a_call_fails(shop: 
             if isinstance(answer, Done):
                 assert shop.effects(key) == 1, key
             shop.finish(key)
-    assert not shop.world.broken()
+    assert not shop.world.damage()
 
 
 def commits(statements: list[str]) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ def test_a_commit_that_landed_and_said_that_it_did_not_is_read_back(shop: Shop, 
         assert answer.source == "executed"
         assert shop.effects(f"k{n}") == 1
         assert shop.world.words(shop.action(f"k{n}")) == ["proposed", "started", "succeeded"]
-    assert not shop.world.broken()
+    assert not shop.world.damage()
 
 
 def test_a_claim_whose_commit_did_not_land_starts_nothing(shop: Shop) -> None:
@@ -214,7 +214,7 @@ def test_a_command_that_failed_is_done_whole_or_not_at_all(
             elif command is _cancel:
                 with pytest.raises(NotPossible):
                     command(shop.gate, shop.run, action)
-    assert not shop.world.broken()
+    assert not shop.world.damage()
 
 
 def test_a_proposal_that_failed_is_proposed_again_as_the_same_or_for_the_first_time(shop: Shop) -> None:
@@ -226,4 +226,4 @@ def test_a_proposal_that_failed_is_proposed_again_as_the_same_or_for_the_first_t
             landed = bool(shop.action(key))
             proposal = shop.gate.propose(shop.run, "pay", {"key": key}, key=key)
             assert (proposal.repeated, proposal.revision, proposal.state) == (landed, 1, "READY"), (key, statements[n])
-    assert not shop.world.broken()
+    assert not shop.world.damage()

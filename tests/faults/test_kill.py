@@ -146,7 +146,7 @@ def _check(bench: Bench, moment: Moment) -> None:
     elif isinstance(outcome, Done):
         assert type(command.again(bench.gate)) is Done, moment
         assert bench.effects == 1, moment
-    assert not world.broken(), moment
+    assert not world.damage(), moment
 
 
 def test_the_table_in_the_docs_is_the_one_that_is_tested() -> None:

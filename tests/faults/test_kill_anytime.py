@@ -75,11 +75,11 @@ def test_workers_killed_at_any_moment_pay_everything_exactly_once(tmp_path: Path
             time.sleep(chance.uniform(0, LONGEST_S))
             os.kill(worker, signal.SIGKILL)
         assert {forking.end(worker) for worker in workers} <= {forking.KILLED, 0}
-        assert not world.broken()
+        assert not world.damage()
     assert forking.run(lambda: pay_all(world)) == 0
     every = sorted(f"payment-{n}" for n in range(PAYMENTS))
     assert paid(world) == every
     assert acknowledged(world) == set(every)
     states = world.sql("SELECT state, count(*) FROM agentgate_actions GROUP BY state")
     assert states == [("SUCCEEDED", PAYMENTS)]
-    assert not world.broken()
+    assert not world.damage()

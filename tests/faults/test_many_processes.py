@@ -47,6 +47,6 @@ def test_sixteen_processes_share_one_file(tmp_path: Path, journal: str) -> None:
     assert ends == [0] * PROCESSES
     assert world.downstream.total == calls
     assert set(world.downstream.effects.values()) == {1}
-    assert not world.broken()
+    assert not world.damage()
     assert world.sql("SELECT state, count(*) FROM agentgate_actions GROUP BY state") == [("SUCCEEDED", calls)]
     assert max(longest) < LONGEST_WAIT_S

@@ -47,7 +47,8 @@ class TwoGates(RuleBasedStateMachine):
             return
         for gate in self.gates:
             gate.close()
-        assert not self.world.broken()
+        self.world.sql("DELETE FROM agentgate_switches")  # thrown behind the record's back: no event says so
+        assert not self.world.damage()
         self.folder.cleanup()
 
     @property

@@ -82,6 +82,10 @@ class World:
         with closing(self.connect()) as connection:
             return chains.broken(connection)
 
+    def damage(self) -> list[str]:
+        """Say what is wrong with the record, by the standard library and by the ledger's own `verify`."""
+        return [*self.broken(), *map(str, agentgate.verify(self.url).breaks)]
+
     def connect(self) -> sqlite3.Connection:
         """Open the file beside the gates.
 
