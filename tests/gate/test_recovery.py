@@ -1,12 +1,25 @@
 """What happens to an action whose worker is gone: taken over, tried again where that is safe, or reconciled."""
 
+import logging
 import threading
 from datetime import timedelta
 
 import pytest
 
 import agentgate
-from agentgate import Done, Effect, Keyed, NotPossible, Operator, Refused, Repeat, Running, ToolError, Unknown
+from agentgate import (
+    Done,
+    Effect,
+    Failed,
+    Keyed,
+    NotPossible,
+    Operator,
+    Refused,
+    Repeat,
+    Running,
+    ToolError,
+    Unknown,
+)
 from agentgate.testing import FakeClock
 from support import forking
 from support.worlds import World, gates, named, opened
@@ -132,6 +145,38 @@ def test_a_stale_worker_that_completes_after_a_take_over_leaves_the_real_owners_
     assert told.observation.value == "owner"
 
 
+class Slept(logging.Handler):
+    """Let a minute pass once a start is committed, as if the process had stood still there."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(logging.INFO)
+        self._clock = clock
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "type", "") == "started":
+            self._clock.advance(timedelta(seconds=60))
+
+
+def test_a_holder_that_lost_its_time_before_the_effect_starts_nothing(world: World, clock: FakeClock) -> None:
+    """Others may think that its lease is over by now, and so does it."""
+    logger, slept = logging.getLogger("agentgate"), Slept(clock)
+    level = logger.level
+    logger.addHandler(slept)
+    logger.setLevel(logging.INFO)
+    try:
+        with world.gate(clock=clock) as gate:
+            run = opened(gate)
+            fused = gate.call(run, "refund", ONE, key="fused")
+            apart = gate.execute(gate.propose(run, "refund", ONE, key="apart"))
+    finally:
+        logger.removeHandler(slept)
+        logger.setLevel(level)
+    for outcome in (fused, apart):
+        assert isinstance(outcome, Failed)
+        assert (outcome.error.code, outcome.retryable) == ("lease_lost", True)
+    assert world.downstream.total == 0
+
+
 # --- trying again ------------------------------------------------------------------------------
 
 
@@ -182,6 +227,7 @@ def test_a_known_failure_after_a_doubtful_attempt_stays_unknown(world: World) ->
         outcomes = [gate.call(run, "act", {}, key="k") for _ in range(2)]
     assert all(isinstance(outcome, Unknown) for outcome in outcomes)
     assert world.words(outcomes[0].action) == ["proposed", "started", "in_doubt", "started", "failed"]
+    assert world.state(outcomes[0].action) == "UNKNOWN"
 
 
 def test_a_tool_that_cannot_be_repeated_is_tried_once_whatever_is_asked_for(world: World) -> None:
