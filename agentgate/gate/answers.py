@@ -14,7 +14,7 @@ from agentgate.core.reasons import doubt, error_for
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord
 from agentgate.digests import SALT_BYTES
 from agentgate.errors import Damaged, NotFound
-from agentgate.event import Event, decode
+from agentgate.event import Event, decode, event_hash
 from agentgate.observation import Error, Observation
 from agentgate.outcome import Approval, Done, Failed, Held, Outcome, Proposal, Refused, Running, Source, Unknown
 from agentgate.policy.decision import Decision
@@ -98,14 +98,8 @@ class Reader:
         return None if stored is None else from_document(stored[1])
 
     def _stored(self, action: ActionRecord) -> Observation:
-        payload = None
-        if action.result_n is not None:
-            payload = events.payload(self.connection, action.run, action.result_n, "result")
-        if payload is None:
-            return Observation(status="ok", notes=("not_kept",))
-        body = payload.value()
-        assert type(body) is dict  # written by `recording.observed`; `verify` compares its digest
-        return Observation.from_json(body)
+        payload = None if action.result_n is None else self.kept(action.run, action.result_n, "result")
+        return Observation(status="ok", notes=("not_kept",)) if payload is None else _observed(payload)
 
     def _error(self, action: ActionRecord) -> Error:
         return self._stored(action).error or error_for(action.reason or "internal")
@@ -116,18 +110,16 @@ class Reader:
 
     def _why(self, action: ActionRecord, reason: str) -> Error:
         if action.state_n == action.proposed_n:
-            payload = events.payload(self.connection, action.run, action.proposed_n, "result")
+            payload = self.kept(action.run, action.proposed_n, "result")
             if payload is not None:
-                body = payload.value()
-                assert type(body) is dict
-                return Observation.from_json(body).error or error_for(reason)
+                return _observed(payload).error or error_for(reason)
         event = self.event(action.run, action.state_n)
         if reason == "policy_denied" and "decision" in event.body:
             return denial_words(Decision.from_json(event.body["decision"], self._texts(event)))
         return error_for(reason)
 
     def _texts(self, event: Event) -> dict[str, str]:
-        payload = events.payload(self.connection, event.run, event.n, "texts")
+        payload = self.kept(event.run, event.n, "texts")
         body = {} if payload is None else payload.value()
         return {name: str(text) for name, text in body.items()} if type(body) is dict else {}
 
@@ -155,7 +147,7 @@ class Reader:
         question = file.question
         if question is None:
             raise Damaged(f"action {file.action.id}", "it is held without a question")
-        payload = events.payload(self.connection, question.run, question.asked_n, "presentation")
+        payload = self.kept(question.run, question.asked_n, "presentation")
         return Approval(
             id=question.id,
             digest=question.digest.hex(),
@@ -175,12 +167,28 @@ class Reader:
         """Read one event of a run.
 
         Raises:
-            Damaged: it is not there.
+            Damaged: it is not there, or not what its hash says.
         """
         link = events.link(self.connection, run, n)
         if link is None:
             raise Damaged(f"run {run}", f"its event {n} is missing")
+        if event_hash(link.encoded) != link.hash:
+            raise Damaged(f"run {run}", f"its event {n} is not what its hash says")
         return decode(link.encoded)
+
+    def kept(self, run: str, n: int, kind: str) -> Payload | None:
+        """Read a payload of an event; None where it is gone.
+
+        Raises:
+            Damaged: it is not what its event names.
+        """
+        payload = events.payload(self.connection, run, n, kind)
+        if payload is None:
+            return None
+        named = self.event(run, n).body["payloads"]
+        if type(named) is not dict or not _is_named(payload, named.get(kind)):
+            raise Damaged(f"run {run}", f"the {kind} of its event {n} is not what was recorded")
+        return payload
 
     def proposed(self, action: ActionRecord, *, ledger: str) -> dict[str, Payload]:
         """Read what an action was proposed with, by kind, each checked against the record.
@@ -195,9 +203,7 @@ class Reader:
         found: dict[str, Payload] = {}
         for kind, expected in named.items():
             payload = events.payload(self.connection, action.run, action.proposed_n, kind)
-            # A salt that is no salt makes no digest; what is sealed has none in clear.
-            salted = payload is not None and type(payload.salt) is bytes and len(payload.salt) == SALT_BYTES
-            if payload is None or not salted or payload.digest.hex() != expected:
+            if payload is None or not _is_named(payload, expected):
                 raise Damaged(where, f"its {kind} are missing or not what was proposed")
             found[kind] = payload
         if "arguments" not in found:
@@ -205,6 +211,18 @@ class Reader:
         if body["digest"] != action.digest.hex() or _bound(action, found, ledger) != action.digest:
             raise Damaged(where, "its row is not what was proposed")
         return found
+
+
+def _is_named(payload: Payload, expected: object) -> bool:
+    """Tell whether an event names exactly these bytes; a salt that is no salt makes no digest."""
+    salted = type(payload.salt) is bytes and len(payload.salt) == SALT_BYTES
+    return salted and type(payload.content) is bytes and payload.digest.hex() == expected
+
+
+def _observed(payload: Payload) -> Observation:
+    body = payload.value()
+    assert type(body) is dict  # its event names these bytes, and `recording.observed` wrote them
+    return Observation.from_json(body)
 
 
 def _bound(action: ActionRecord, payloads: dict[str, Payload], ledger: str) -> bytes:
