@@ -8,16 +8,21 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 TOOLS = ("once", "keyed")
-KEYS = ("k0", "k1", "k2")
-RESOURCES = {"k0": "shared", "k1": "shared", "k2": "own"}
+KEYS = ("k0", "k1")
+SHARED = "k0"
+"""The two tools work on one resource under this key, and on their own under the other."""
 ANSWERS = ("allow", "allow", "allow", "deny", "hold")
 ENDS = ("done", "done", "clean", "lost_before", "lost_after")
 CRASHES = ("crash_before", "crash_after")
-SPANS = (timedelta(minutes=7), timedelta(minutes=61), timedelta(hours=25))
+SPANS = (timedelta(minutes=7), timedelta(minutes=7), timedelta(minutes=61), timedelta(hours=25))
 
 READY, HOLD, GRANT, WINDOW = timedelta(hours=1), timedelta(hours=24), timedelta(minutes=15), timedelta(hours=2)
-LIMIT = 4
-"""Actions that may happen in the run; six keys want to."""
+LIMIT = 3
+"""Actions that may happen in the run; four keys want to."""
+
+
+def resource(tool: str, key: str) -> str:
+    return "shared" if key == SHARED else f"{tool}'s own"
 
 
 @dataclass
@@ -48,7 +53,7 @@ class Action:
 
     @property
     def resource(self) -> str:
-        return RESOURCES[self.key]
+        return resource(self.tool, self.key)
 
 
 @dataclass
