@@ -27,7 +27,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "limit_parallel": ("limit_exceeded", "too many actions of this run execute now", "try again shortly"),
         "paused": ("transient", "an operator paused this", "try again once it is resumed"),
         "busy": ("conflict", "another action works on the same resource", "try again shortly"),
-        "blocked": ("unknown_outcome", "the outcome of another action on the same resource is unknown",
+        "blocked": ("unknown_outcome", "the outcome of another action like this, or on the same resource, is unknown",
                     "wait until it is reconciled"),
         "policy_asks": ("policy_denied", "the policy does not allow another attempt now", "ask an operator"),
         "timeout": ("unknown_outcome", "it did not end in time; it may have happened", "do not repeat it; reconcile"),

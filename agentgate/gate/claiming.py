@@ -24,7 +24,9 @@ from agentgate.core.reasons import doubt, error_for
 from agentgate.core.records import ActionFile, AttemptRecord
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import Transaction
+from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Unknown
+from agentgate.process import is_gone
 from agentgate.states import State
 from agentgate.store import actions, locks
 from agentgate.tools.decorator import AnyTool
@@ -185,10 +187,35 @@ def _surroundings(transaction: Transaction, file: ActionFile, spec: ToolSpec) ->
     tenant = transaction.draft.run.tenant
     paused = locks.paused(connection, tenant=tenant, namespace=action.namespace, tool=action.tool)
     resource = locked_resource(file, spec)
-    held = None if resource is None else locks.holder(connection, tenant=tenant, resource=resource)
+    held = (
+        _unanswered(transaction, file, spec)
+        if resource is None
+        else locks.holder(connection, tenant=tenant, resource=resource)
+    )
     if held is None:
         return Surroundings(paused=paused)
     return Surroundings(paused=paused, resource_held_by=held[0], holder_unknown=held[1])
+
+
+def _unanswered(transaction: Transaction, file: ActionFile, spec: ToolSpec) -> tuple[str, bool] | None:
+    """Return the action that this one may repeat without anybody knowing, where it has no resource (design §5).
+
+    An outcome that is unknown blocks; a worker that is gone is in the way until somebody takes over from it.
+    """
+    if spec.risk == "read_only" or file.action.resource is not None or file.action.state is not State.READY:
+        return None
+    found = locks.unanswered(transaction.connection, file.action)
+    doubted = next((id_ for id_, holder, _ in found if holder is None), None)
+    if doubted is not None:
+        return doubted, True
+    left = (id_ for id_, holder, until_us in found if until_us <= transaction.draft.at_us or _is_gone(holder))
+    behind = next(left, None)
+    return None if behind is None else (behind, False)
+
+
+def _is_gone(holder: str) -> bool:
+    named = Holder.parse(holder)
+    return named is not None and is_gone(named)
 
 
 def locked_resource(file: ActionFile, spec: ToolSpec) -> bytes | None:

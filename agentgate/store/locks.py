@@ -1,10 +1,11 @@
 """Rows that stand in an action's way: switches that pause, and locks on resources."""
 
-from sqlalchemy import and_, bindparam, delete, or_, select
+from sqlalchemy import and_, bindparam, delete, literal_column, or_, select, union_all
 from sqlalchemy.engine import Connection
 
+from agentgate.core.records import ActionRecord
 from agentgate.states import State
-from agentgate.store.schema import IN_DOUBT, actions, locks, switches
+from agentgate.store.schema import IN_DOUBT, OPEN, actions, attempts, locks, switches
 from agentgate.store.statements import Row, Statement, insert_all
 
 _PAUSED = Statement(
@@ -39,6 +40,30 @@ _DOUBTED = Statement(
         actions.c.state != State.ABANDONED.value,
     )
     .order_by(actions.c.id)
+)
+_ALIKE = and_(
+    # Not the bare column: SQLite would go through every action of the tenant to meet the few attempts that are open.
+    actions.c.tenant + "" == bindparam("tenant"),
+    actions.c.resource.is_(None),
+    actions.c.id != bindparam("but"),
+    or_(
+        actions.c.request == bindparam("request"),
+        and_(
+            actions.c.run == bindparam("run"),
+            actions.c.namespace == bindparam("namespace"),
+            actions.c.tool == bindparam("tool"),
+        ),
+    ),
+)
+_UNANSWERED = Statement(
+    union_all(
+        select(actions.c.id, literal_column("NULL"), literal_column("NULL")).where(
+            IN_DOUBT, actions.c.tenant == bindparam("tenant"), _ALIKE, actions.c.state != State.ABANDONED.value
+        ),
+        select(actions.c.id, attempts.c.holder, attempts.c.lease_until_us)
+        .join(actions, actions.c.id == attempts.c.action)
+        .where(OPEN, _ALIKE),
+    )
 )
 _RELEASE = Statement(
     delete(locks).where(
@@ -75,3 +100,20 @@ def release(connection: Connection, *, tenant: str, resource: bytes, action: str
 def doubted(connection: Connection, *, tenant: str, resource: bytes, but: str) -> list[Row]:
     """Read the actions that may still be at work on a resource, ``but`` one: (id, run, fence, spec)."""
     return _DOUBTED.rows(connection, tenant=tenant, resource=resource, but=but)
+
+
+def unanswered(connection: Connection, action: ActionRecord) -> list[Row]:
+    """Read the actions without a resource that this one may repeat: (id, holder, lease_until_us).
+
+    The same request anywhere in the tenant, or the same tool in the run; those in doubt have no holder, those at
+    work have.
+    """
+    return _UNANSWERED.rows(
+        connection,
+        tenant=action.tenant,
+        but=action.id,
+        request=action.request,
+        run=action.run,
+        namespace=action.namespace,
+        tool=action.tool,
+    )

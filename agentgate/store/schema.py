@@ -172,12 +172,8 @@ attempts = _table(
     UniqueConstraint("action", "number"),
     counted=True,  # a fence is never given twice, whatever is deleted
 )
-Index(
-    "agentgate_attempts_open",
-    attempts.c.fence,
-    sqlite_where=attempts.c.state == "open",
-    postgresql_where=attempts.c.state == "open",
-)
+OPEN = attempts.c.state == literal_column("'open'")
+Index("agentgate_attempts_open", attempts.c.fence, sqlite_where=OPEN, postgresql_where=OPEN)
 
 approvals = _table(
     "approvals",

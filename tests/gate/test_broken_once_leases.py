@@ -191,7 +191,7 @@ def test_interruptions_at_any_moment_leave_no_lock_behind(tmp_path: Path, journa
         with world.gate(named("act", act)) as gate:
             run = opened(gate)
             came = _interrupted(gate, run, 500)
-            outcome = gate.call(run, "act", {"n": -1})
+            outcome = gate.call(opened(gate, "another"), "act", {"n": -1})
         return came, type(outcome).__name__, max(entered.values())
 
     ((came, last, most),) = in_children(work, 1)

@@ -138,7 +138,7 @@ def test_a_budget_is_reserved_in_the_claim_kept_by_unknown_and_released_by_did_n
         if how == "failed":
             raise agentgate.NoEffect
 
-    with world.gate(named("act", act)) as gate:
+    with world.gate(named("act", act, resource="how:{how}")) as gate:
         run = opened(gate, limits=Limits(actions=2))
         unknown = gate.call(run, "act", {"how": "unknown"})
         gate.call(run, "act", {"how": "failed"})

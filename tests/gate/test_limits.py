@@ -62,19 +62,19 @@ def test_fifty_at_once_against_ten_actions_give_exactly_ten_effects(world: World
 def test_what_did_not_happen_gives_its_action_back_and_what_may_have_keeps_it(world: World) -> None:
     ends: list[Exception | None] = [ToolError("not_found", "no"), RuntimeError("?"), None, None]
 
-    def act() -> None:
+    def act(n: int) -> None:  # noqa: ARG001 - its resource
         end = ends.pop(0)
         if end is not None:
             raise end
 
-    with world.gate(named("act", act)) as gate:
+    with world.gate(named("act", act, resource="n:{n}")) as gate:
         run = opened(gate, limits=Limits(actions=2))
-        outcomes = [gate.call(run, "act", {}, key=f"k{n}") for n in range(4)]
+        outcomes = [gate.call(run, "act", {"n": n}, key=f"k{n}") for n in range(4)]
         assert kinds(outcomes) == ["Failed", "Unknown", "Done", "Refused"]
         gate.reconcile(outcomes[1].action, applied=False, by="ada", evidence="looked", tenant="acme")
         # READY again, its place is free: whoever claims first has it.
-        assert isinstance(gate.call(run, "act", {}, key="k4"), Done)
-        assert isinstance(gate.call(run, "act", {}, key="k1"), Refused)
+        assert isinstance(gate.call(run, "act", {"n": 4}, key="k4"), Done)
+        assert isinstance(gate.call(run, "act", {"n": 1}, key="k1"), Refused)
 
 
 def test_consecutive_failures_stop_a_run_and_a_success_starts_the_count_anew(world: World) -> None:

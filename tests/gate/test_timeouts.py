@@ -91,7 +91,7 @@ def test_an_end_that_races_its_time_out_is_recorded_one_way_or_the_other(world: 
         time.sleep(SHORT + (n - 10) / 20_000)
         return n
 
-    with world.gate(named("act", act, timeout=SHORT)) as gate:
+    with world.gate(named("act", act, timeout=SHORT, resource="n:{n}")) as gate:
         run = opened(gate)
         outcomes = [gate.call(run, "act", {"n": n}, key=f"k{n}") for n in range(20)]
         for outcome in outcomes:

@@ -1,0 +1,86 @@
+"""What a doubt did not stop once: the same request made again, where a tool names no resource (design §5)."""
+
+import os
+import threading
+from contextlib import closing
+
+from sqlalchemy.dialects import sqlite
+
+from agentgate import Done, Refused, Unknown
+from agentgate.store import locks
+from support.worlds import World, kinds, named, opened
+
+
+def test_an_unknown_outcome_without_a_resource_blocks_the_same_request_and_its_tool_in_the_run(world: World) -> None:
+    sent: list[int] = []
+
+    def pay(cents: int) -> None:
+        sent.append(cents)
+        raise ConnectionResetError
+
+    def look(cents: int) -> int:
+        return cents
+
+    with world.gate(named("pay", pay), named("look", look, risk="read_only")) as gate:
+        run, other = opened(gate), opened(gate, "ticket-2")
+        first = gate.call(run, "pay", {"cents": 5})
+        again = [gate.call(run, "pay", {"cents": 5}), gate.call(other, "pay", {"cents": 5}, key="k")]
+        another = gate.call(run, "pay", {"cents": 6})
+        assert isinstance(first, Unknown)
+        for outcome in (*again, another):
+            assert isinstance(outcome, Refused)
+            assert (outcome.reason, outcome.retryable, outcome.blocking) == ("blocked", True, first.action)
+        assert isinstance(gate.call(run, "look", {"cents": 5}), Done)
+        assert isinstance(gate.call(other, "pay", {"cents": 7}), Unknown)
+        gate.reconcile(first.action, applied=True, by="ada", evidence="the bank", tenant="acme")
+        assert isinstance(gate.execute(another.action, tenant="acme"), Unknown)
+    assert sent == [5, 7, 6]
+
+
+def test_a_worker_that_died_with_a_request_is_taken_over_before_the_request_is_made_again(world: World) -> None:
+    def pay(cents: int) -> int:
+        return cents
+
+    def die(cents: int) -> None:  # noqa: ARG001 - the other one's form
+        os._exit(9)
+
+    with world.gate(named("pay", pay)) as gate:
+        child = os.fork()
+        if not child:
+            gate.register(named("pay", die), replace=True)
+            gate.call(opened(gate), "pay", {"cents": 5})
+        os.waitpid(child, 0)
+        outcome = gate.call(opened(gate), "pay", {"cents": 5})
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "blocked"
+    assert world.state(str(outcome.blocking)) == "UNKNOWN"
+
+
+def test_two_identical_calls_at_once_both_run_where_both_live(world: World) -> None:
+    together = threading.Barrier(2)
+
+    def pay(cents: int) -> int:
+        together.wait(30)
+        return cents
+
+    told: list[object] = []
+    with world.gate(named("pay", pay)) as gate:
+        run = opened(gate)
+        threads = [threading.Thread(target=lambda: told.append(gate.call(run, "pay", {"cents": 5}))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert kinds(told) == ["Done", "Done"]
+
+
+def test_looking_for_doubts_costs_the_same_however_many_actions_a_tenant_has(world: World) -> None:
+    with closing(world.connect()) as connection:
+        sql, names, fixed = locks._UNANSWERED._for(sqlite.dialect())
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", [fixed.get(name, "x") for name in names]).fetchall()
+    steps = [str(row[3]) for row in plan if str(row[3]).startswith(("SEARCH", "SCAN"))]
+    assert [step.split("INDEX ")[1].split(" ")[0] for step in steps] == [
+        "agentgate_actions_in_doubt",
+        "agentgate_attempts_open",
+        "sqlite_autoindex_agentgate_actions_1",
+    ]
