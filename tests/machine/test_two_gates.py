@@ -214,5 +214,5 @@ def said(outcome: agentgate.Outcome) -> str:
 
 TestTwoGates = TwoGates.TestCase
 TestTwoGates.settings = settings(
-    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "40")), stateful_step_count=40, deadline=None
+    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "35")), stateful_step_count=60, deadline=None
 )

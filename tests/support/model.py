@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 TOOLS = ("once", "keyed")
-KEYS = ("k0", "k1")
+KEYS = ("k0", "k1", "k2")
 SHARED = "k0"
-"""The two tools work on one resource under this key, and on their own under the other."""
-ANSWERS = ("allow", "allow", "allow", "deny", "hold")
-ENDS = ("done", "done", "clean", "lost_before", "lost_after")
+"""Under this key the two tools work on one resource, under the others on their own."""
+
+# As often as they make something happen: a denied key says nothing more, and neither does one that is done.
+ANSWERS = (*["allow"] * 7, "deny", "hold")
+ENDS = ("done", *["clean"] * 2, *["lost_before"] * 2, *["lost_after"] * 2)
 CRASHES = ("crash_before", "crash_after")
 SPANS = (timedelta(minutes=7), timedelta(minutes=7), timedelta(minutes=61), timedelta(hours=25))
 
 READY, HOLD, GRANT, WINDOW = timedelta(hours=1), timedelta(hours=24), timedelta(minutes=15), timedelta(hours=2)
 LIMIT = 3
-"""Actions that may happen in the run; four keys want to."""
+"""Actions that may happen in the run; six keys want to."""
 
 
 def resource(tool: str, key: str) -> str:
-    return "shared" if key == SHARED else f"{tool}'s own"
+    return "shared" if key == SHARED else f"{tool}'s {key}"
 
 
 @dataclass
