@@ -125,10 +125,12 @@ class Performer:
 
     def _record(self, claim: Claim, ended: Ended) -> Outcome:
         """Record the end, once more where the database could not be had (design §9: same transaction or none)."""
-        result = None if ended.observation is None else self.keep(claim, ended.observation)
-        write = partial(self._write, claim=claim, ended=ended, result=result)
+        result: Kept | None = None
         for remaining in reversed(range(RECORD_TRIES)):
             try:
+                if result is None and ended.observation is not None:
+                    result = self.keep(claim, ended.observation)
+                write = partial(self._write, claim=claim, ended=ended, result=result)
                 recorded = self.ledger.change(claim.file.action.run, write)
             except Unavailable as error:
                 if remaining == 0:
@@ -141,23 +143,26 @@ class Performer:
                 return self._answer(claim, ended, recorded=recorded)
         raise AssertionError("the loop above returns or raises")
 
-    def _write(self, transaction: Transaction, *, claim: Claim, ended: Ended, result: Kept | None) -> bool:
-        """Draft the end of our own attempt; where it is not ours any more, what came of it is evidence."""
+    def _write(self, transaction: Transaction, *, claim: Claim, ended: Ended, result: Kept | None) -> ActionFile | None:
+        """Draft the end of our own attempt, and return the action with it.
+
+        None where the attempt is not ours any more: what came of it is evidence.
+        """
         file = transaction.file(claim.file.action.id)
         attempt = file.attempts.get(claim.attempt.number)
         if attempt is None or attempt.fence != claim.attempt.fence:
-            return False
+            return None
         if attempt.state == "open" and file.action.state is State.EXECUTING:
             recording.end(transaction.draft, file, attempt, ended, result, by=attempt.holder)
             release(transaction, file.action.id, parallel=claim.tool.spec.parallel)
-            return True
+            return transaction.draft.file(file.action.id)
         if _stands(transaction, attempt, ended, result):
-            return True
+            return file
         if ended.observation is not None and attempt.late_n is None:
             evidence = self.keep(claim, ended.observation, kind="evidence").payload
             recording.keep_late(transaction.draft, file, attempt, ended, evidence)
             block_again(transaction, file.action.id, parallel=claim.tool.spec.parallel)
-        return False
+        return None
 
     def _late(self, claim: Claim, end: Returned | Raised) -> None:
         """Record, from the effect's own thread, what came after its time-out; nobody is left to be told."""
@@ -170,10 +175,10 @@ class Performer:
         except Exception as error:  # noqa: BLE001 - a thread without a caller: the action stays UNKNOWN
             log.warning("late result lost", action=claim.file.action.id, error=type(error).__name__)
 
-    def _answer(self, claim: Claim, ended: Ended, *, recorded: bool) -> Outcome:
+    def _answer(self, claim: Claim, ended: Ended, *, recorded: ActionFile | None) -> Outcome:
         action = claim.file.action
         digest = action.digest.hex()
-        if not recorded:
+        if recorded is None:
             return self._found(action.id) or Unknown(
                 action=action.id, digest=digest, reason="lease_lost", error=doubt("lease_lost")
             )
@@ -181,7 +186,7 @@ class Performer:
             seen = classifying.shown(ended.observation, limit=claim.tool.spec.max_output_bytes)
             return Done(action=action.id, digest=digest, observation=seen, source="executed")
         error = ended.observation.error if ended.observation is not None else None
-        if ended.known == "failed" and not claim.file.action.unresolved:
+        if ended.known == "failed" and not recorded.action.unresolved:  # another attempt may have answered meanwhile
             told = error or Error(code=ended.code, message=ended.code)
             return Failed(action=action.id, digest=digest, reason=told.code, error=told, retryable=ended.retryable)
         return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code, error))

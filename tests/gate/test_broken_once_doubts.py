@@ -3,12 +3,15 @@
 import os
 import threading
 from contextlib import closing
+from datetime import timedelta
 
 from sqlalchemy.dialects import sqlite
 
-from agentgate import Done, Refused, Unknown
+from agentgate import Done, Effect, NoEffect, Refused, Unknown
 from agentgate.store import locks
-from support.worlds import World, kinds, named, opened
+from agentgate.testing import FakeClock
+from support.single import until
+from support.worlds import World, gates, kinds, named, opened
 
 
 def test_an_unknown_outcome_without_a_resource_blocks_the_same_request_and_its_tool_in_the_run(world: World) -> None:
@@ -72,6 +75,38 @@ def test_two_identical_calls_at_once_both_run_where_both_live(world: World) -> N
         for thread in threads:
             thread.join()
     assert kinds(told) == ["Done", "Done"]
+
+
+def test_a_clean_failure_beside_a_late_success_is_not_told_as_nothing_happened(world: World) -> None:
+    first, second, entered = threading.Event(), threading.Event(), threading.Event()
+    attempts = [first, second]
+
+    def pay(*, effect: Effect) -> str:
+        attempts[effect.attempt - 1].wait(30)
+        if effect.attempt == 1:
+            return "paid"
+        entered.set()
+        raise NoEffect("nothing was done")
+
+    clock = FakeClock()
+    with gates(world, named("pay", pay, timeout=3600), clock=clock) as (gate, other):
+        run = opened(gate)
+        told: list[object] = []
+        threads = [threading.Thread(target=lambda: told.append(gate.call(run, "pay", {}, key="k"))) for _ in range(2)]
+        threads[0].start()
+        until(lambda: bool(world.sql("SELECT 1 FROM agentgate_attempts")))
+        action = world.value("SELECT id FROM agentgate_actions")
+        clock.advance(timedelta(minutes=2))
+        other.reconcile(action, applied=False, by="ada", evidence="it seemed so", tenant="acme")
+        threads[1].start()
+        until(lambda: world.state(action) == "EXECUTING")
+        first.set()
+        threads[0].join()
+        second.set()
+        threads[1].join()
+    assert world.words(action)[-2:] == ["late", "failed"]
+    assert world.state(action) == "UNKNOWN"
+    assert isinstance(told[1], Unknown)
 
 
 def test_looking_for_doubts_costs_the_same_however_many_actions_a_tenant_has(world: World) -> None:
