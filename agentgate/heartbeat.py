@@ -72,15 +72,17 @@ class Heartbeat:
             self._beating.pop(fence, None)
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread; where effects still run, once the last of them has ended: their worker lives."""
         self._stop.set()
         thread = self._thread
-        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+        if thread is not None and not self._beating and thread is not threading.current_thread():
             thread.join(timeout=self._pause_s)
 
     def _beat(self) -> None:
-        stop = self._stop
-        while not stop.wait(self._pause_s):
+        stop, lull = self._stop, threading.Event()
+        while not stop.wait(self._pause_s) or self._beating:
+            if stop.is_set():
+                lull.wait(self._pause_s)  # nobody sets it
             self._renew_all()
 
     def _renew_all(self) -> None:

@@ -16,6 +16,7 @@ from agentgate.clock import SystemClock
 from agentgate.process import is_gone, this_process
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support.forks import in_children
+from support.single import until
 from support.worlds import World, made, named, opened
 
 ARGUMENTS = {"account": "a1", "cents": 5}
@@ -40,6 +41,30 @@ def test_a_worker_that_lives_keeps_its_lease_when_the_clock_is_set_back(world: W
         assert isinstance(other.execute(action, tenant="acme"), Running)
         leave.set()
         thread.join()
+    assert isinstance(told[0], Done)
+
+
+def test_an_effect_keeps_its_lease_after_its_gate_was_closed(world: World) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def act() -> None:
+        entered.set()
+        assert leave.wait(30)
+
+    def lease() -> int:
+        return int(world.value("SELECT lease_until_us FROM agentgate_attempts"))
+
+    told: list[object] = []
+    gate = world.gate(named("act", act), settings=agentgate.Settings(lease=timedelta(seconds=5)))
+    run = opened(gate)
+    thread = threading.Thread(target=lambda: told.append(gate.call(run, "act", {})))
+    thread.start()
+    assert entered.wait(30)
+    gate.close()
+    first = lease()
+    until(lambda: lease() > first)
+    leave.set()
+    thread.join()
     assert isinstance(told[0], Done)
 
 
