@@ -161,6 +161,8 @@ class TwoGates(RuleBasedStateMachine):
             self.model.agree(action)
             grant(self.gates[gate], held)
 
+    people_agree_again = people_agree
+
     @rule(gate=GATE, tool=TOOL, key=KEY)
     def other_arguments_conflict(self, gate: int, tool: str, key: str) -> None:
         if self.id(tool, key):
@@ -214,5 +216,5 @@ def said(outcome: agentgate.Outcome) -> str:
 
 TestTwoGates = TwoGates.TestCase
 TestTwoGates.settings = settings(
-    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "35")), stateful_step_count=60, deadline=None
+    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "60")), stateful_step_count=60, deadline=None
 )

@@ -13,7 +13,7 @@ SHARED = "k0"
 """Under this key the two tools work on one resource, under the others on their own."""
 
 # As often as they make something happen: a denied key says nothing more, and neither does one that is done.
-ANSWERS = (*["allow"] * 7, "deny", "hold")
+ANSWERS = (*["allow"] * 6, "deny", *["hold"] * 2)
 ENDS = ("done", *["clean"] * 2, *["lost_before"] * 2, *["lost_after"] * 2)
 CRASHES = ("crash_before", "crash_after")
 SPANS = (timedelta(minutes=7), timedelta(minutes=7), timedelta(minutes=61), timedelta(hours=25))
