@@ -12,7 +12,7 @@
     │   ├── WrongSchema        the database has no ledger of this version: migrate, or upgrade the code
     │   ├── UnsafeStore        the database cannot be trusted with a ledger where it lies or as it is set
     │   └── NotPossible        the command does not apply in the present state
-    ├── Unavailable          the database or a lock: try again, nothing is half done
+    ├── Unavailable          the database or a lock: try again with the same key
     └── Damaged              the record cannot be trusted: wake a person
 
 What the rules say (denied, held, unknown) is an outcome, never an error of this tree.

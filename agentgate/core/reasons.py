@@ -25,6 +25,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "limit_wall": ("limit_exceeded", "the run's time is over", "end the loop"),
         "limit_pending": ("limit_exceeded", "too many actions wait for a person", "wait for answers first"),
         "limit_parallel": ("limit_exceeded", "too many actions of this run execute now", "try again shortly"),
+        "limit_reserves": ("limit_exceeded", "the policy spends from an account that this gate does not keep",
+                           "ask the policy's author"),
         "paused": ("transient", "an operator paused this", "try again once it is resumed"),
         "busy": ("conflict", "another action works on the same resource", "try again shortly"),
         "blocked": ("unknown_outcome", "the outcome of another action like this, or on the same resource, is unknown",
@@ -55,6 +57,7 @@ REVISABLE = frozenset(
         "limit_failures",
         "limit_wall",
         "limit_pending",
+        "limit_reserves",
     }
 )
 

@@ -26,6 +26,7 @@ from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import Transaction
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Unknown
+from agentgate.policy.decision import Reserve
 from agentgate.process import is_gone
 from agentgate.states import State
 from agentgate.store import actions, locks
@@ -63,12 +64,14 @@ class Claimant:
         lease_us: how long a lease lasts.
         tool: the tool, as this gate knows it.
         content: the canonical bytes of the arguments.
+        reserves: what the policy says the action spends.
     """
 
     holder: str
     lease_us: int
     tool: AnyTool
     content: bytes
+    reserves: tuple[Reserve, ...]
 
 
 def claim(
@@ -88,6 +91,10 @@ def claim(
     draft, spec = transaction.draft, claimant.tool.spec
     around = _surroundings(transaction, file, spec)
     hindered = hindrance(draft.run, file.action, around, draft.at_us)
+    if (
+        hindered is None and claimant.reserves
+    ):  # the claim takes them or refuses (design §6), and no account is kept yet
+        hindered = Stop(reason="limit_reserves")
     if hindered is not None and file.action.state is State.UNKNOWN:
         return doubtful(transaction, file, hindered.reason, judgement)
     if isinstance(hindered, Wait):

@@ -193,6 +193,7 @@ class Executor:
             lease_us=self.settings.lease_us,
             tool=tool,
             content=look.payloads["arguments"].content,
+            reserves=judgement.decision.reserves,
         )
         work = partial(
             _claimed,

@@ -357,6 +357,7 @@ class Gate:
             lease_us=self._settings.lease_us,
             tool=tool,
             content=arguments.content,
+            reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
         )
         step = claim(transaction, file, claimant, None)
         return _Settled(file=file, repeated=False, step=step)

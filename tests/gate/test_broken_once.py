@@ -299,6 +299,18 @@ def test_a_policy_that_cannot_say_what_it_is_is_refused(world: World) -> None:
     assert "secret" not in str(raised.value)
 
 
+def test_what_a_policy_spends_from_an_account_that_nobody_keeps_is_refused_and_not_forgotten(world: World) -> None:
+    spending = allow(reserves=[agentgate.Reserve(account="money", amount=5)])
+    with world.gate(policy=ScriptedPolicy(otherwise=spending)) as gate:
+        run = opened(gate)
+        outcomes = [
+            gate.call(run, "refund", ARGUMENTS),
+            gate.execute(gate.propose(run, "refund", {"account": "a2", "cents": 5})),
+        ]
+    assert [outcome.reason for outcome in outcomes] == ["limit_reserves"] * 2
+    assert world.downstream.total == 0
+
+
 # --- approvals -----------------------------------------------------------------------------------
 
 
