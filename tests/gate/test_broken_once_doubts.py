@@ -82,10 +82,10 @@ def test_a_clean_failure_beside_a_late_success_is_not_told_as_nothing_happened(w
     attempts = [first, second]
 
     def pay(*, effect: Effect) -> str:
+        entered.set()
         attempts[effect.attempt - 1].wait(30)
         if effect.attempt == 1:
             return "paid"
-        entered.set()
         raise NoEffect("nothing was done")
 
     clock = FakeClock()
@@ -94,7 +94,7 @@ def test_a_clean_failure_beside_a_late_success_is_not_told_as_nothing_happened(w
         told: list[object] = []
         threads = [threading.Thread(target=lambda: told.append(gate.call(run, "pay", {}, key="k"))) for _ in range(2)]
         threads[0].start()
-        until(lambda: bool(world.sql("SELECT 1 FROM agentgate_attempts")))
+        assert entered.wait(30)  # a holder whose time is over before its effect starts nothing
         action = world.value("SELECT id FROM agentgate_actions")
         clock.advance(timedelta(minutes=2))
         other.reconcile(action, applied=False, by="ada", evidence="it seemed so", tenant="acme")
