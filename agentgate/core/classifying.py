@@ -11,6 +11,8 @@ from agentgate.tools.validation import check
 
 # The whole result is kept as a payload up to here; what is larger is described, never stored.
 RESULT_BOUNDS = Bounds(max_bytes=16_777_216, max_depth=100, max_nodes=1_000_000)
+# What an error tells a loop is not cut when it is read, as a result is: it is bounded from the start.
+DETAILS_BOUNDS = Bounds(max_bytes=65_536)
 _LONGEST_MESSAGE = 2_000
 _PREVIEW = 1_000
 
@@ -69,7 +71,7 @@ def interrupted() -> Ended:
 
 
 def _told(error: ToolError) -> Ended:
-    details = keep(error.details, bounds=RESULT_BOUNDS).value if error.details is not None else None
+    details = keep(error.details, bounds=DETAILS_BOUNDS).value if error.details is not None else None
     told = Error(
         code=_word(error.code),
         message=_text(error.message),

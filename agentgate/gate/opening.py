@@ -52,6 +52,10 @@ def open_ledger(url: str, clock: Clock, *, read_only: bool = False) -> Ledger:
     """
     database = Database(url, read_only=read_only)
     database.open()
+    if database.journal == "delete" and "journal=" not in url and not read_only:  # nobody asked for the slower one
+        log.warning(
+            "slow journal", because="this SQLite can corrupt a WAL database", remedy="install the extra `sqlite`"
+        )
     try:
         with database.read() as connection:
             check_version(connection, database.url)

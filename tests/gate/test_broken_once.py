@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,7 @@ from agentgate import (
 )
 from agentgate.policy.identity import PolicyIdentity, stated
 from agentgate.testing import FakeClock, ScriptedPolicy
-from support.worlds import World, grant, kinds, named, opened, slow
+from support.worlds import World, grant, kinds, made, named, opened, slow
 
 ARGUMENTS = {"account": "a1", "cents": 5}
 
@@ -172,6 +173,17 @@ def test_a_log_that_raises_changes_nothing(world: World, caplog: pytest.LogCaptu
     assert world.words(outcome.action) == ["proposed", "started", "succeeded"]
 
 
+def test_an_old_sqlite_is_warned_of_where_nobody_chose_the_slower_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("agentgate.store.sqlite.wal_is_safe", lambda _version: False)
+    world = made(tmp_path)
+    for url, lines in ((world.url, ["slow journal"]), (f"{world.url}?journal=delete", [])):
+        caplog.clear()
+        with Gate.open(url, policy=ScriptedPolicy()):
+            assert [record.message for record in caplog.records if record.name == "agentgate"] == lines
+
+
 # --- exceptions of the caller's own --------------------------------------------------------------
 
 
@@ -204,6 +216,16 @@ def test_an_exception_that_cannot_even_be_looked_at_is_an_unknown_outcome(
         outcome = gate.call(opened(gate), "act", {})
     assert isinstance(outcome, Unknown)
     assert world.state(outcome.action) == "UNKNOWN"
+
+
+def test_what_an_error_tells_a_loop_is_bounded(world: World) -> None:
+    def act() -> None:
+        raise agentgate.ToolError("not_found", "no", details="x" * 100_000)
+
+    with world.gate(named("act", act)) as gate:
+        outcome = gate.call(opened(gate), "act", {})
+    assert isinstance(outcome, Failed)
+    assert outcome.error.details == {"$unencodable": "builtins.str"}
 
 
 def test_an_interruption_while_an_exception_is_read_is_recorded_and_goes_on(world: World) -> None:
