@@ -62,7 +62,9 @@ def _batch(
         file = propose(transaction.draft, thought, chance(gate._ledger, gate._settings), revision=1)
         arguments = thought.payload("arguments")
         assert arguments is not None
-        claimant = Claimant(holder=str(gate._this_process()), lease_us=60_000_000, tool=tool, content=arguments.content)
+        claimant = Claimant(
+            holder=str(gate._this_process()), lease_us=60_000_000, tool=tool, content=arguments.content, reserves=()
+        )
         claimed = claim(transaction, file, claimant, None)
         assert isinstance(claimed, Claim)
         ended = classifying.returned(number, tool.spec)
