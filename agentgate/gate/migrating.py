@@ -1,28 +1,9 @@
 """The one call that makes or changes a ledger's tables; alembic is loaded by it alone."""
 
-from dataclasses import dataclass
+from agentgate.store.version import Upgraded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migrated:
-    """What `migrate` found and left.
-
-    Args:
-        url: the database, without its options.
-        before: its revision before; None where it had none.
-        after: its revision now.
-        created: whether this call made the ledger.
-        ledger: the ledger's id.
-    """
-
-    url: str
-    before: str | None
-    after: str
-    created: bool
-    ledger: str
-
-
-def migrate(url: str) -> Migrated:
+def migrate(url: str) -> Upgraded:
     """Create or upgrade a ledger's tables; harmless where nothing is to be done.
 
     Args:
@@ -35,5 +16,4 @@ def migrate(url: str) -> Migrated:
     """
     from agentgate.store.migration import upgrade
 
-    done = upgrade(url)
-    return Migrated(url=done.url, before=done.before, after=done.after, created=done.created, ledger=done.ledger)
+    return upgrade(url)

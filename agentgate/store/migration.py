@@ -4,7 +4,6 @@ Opening a gate never migrates; it only reads the version (`agentgate.store.versi
 """
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 from alembic import command
@@ -16,32 +15,13 @@ from agentgate.errors import UnsafeStore
 from agentgate.store.engine import Database
 from agentgate.store.founding import found
 from agentgate.store.schema import REVISION
-from agentgate.store.version import current, is_newer, newer
+from agentgate.store.version import Upgraded, current, is_newer, newer
 
 __all__ = ["Upgraded", "current", "scripts", "upgrade", "upgrade_in"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CLOCK = SystemClock()
 _turn = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgraded:
-    """What an upgrade found and left.
-
-    Args:
-        url: the database, without its options.
-        before: its revision before; None where it had none.
-        after: its revision now.
-        created: whether this call made the ledger.
-        ledger: the ledger's id.
-    """
-
-    url: str
-    before: str | None
-    after: str
-    created: bool
-    ledger: str
 
 
 def upgrade(url: str, *, clock: Clock = _CLOCK) -> Upgraded:

@@ -3,6 +3,8 @@
 Nothing here migrates: `agentgate.store.migration` does, on an explicit call alone.
 """
 
+from dataclasses import dataclass
+
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.engine import Connection
 
@@ -13,6 +15,25 @@ MISSING = "missing"
 
 # Written by alembic; kept out of `schema.metadata`, which holds the ledger's own tables.
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgraded:
+    """What an upgrade found and left.
+
+    Args:
+        url: the database, without its options.
+        before: its revision before; None where it had none.
+        after: its revision now.
+        created: whether this call made the ledger.
+        ledger: the ledger's id.
+    """
+
+    url: str
+    before: str | None
+    after: str
+    created: bool
+    ledger: str
 
 
 def current(connection: Connection) -> str | None:
