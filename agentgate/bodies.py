@@ -32,8 +32,10 @@ PAYLOAD_KINDS = frozenset(
     {"raw", "supplied", "arguments", "provenance", "facts", "texts", "presentation", "result", "evidence"}
 )
 LIMIT_NAMES = frozenset(
-    {"actions", "failures", "no_progress", "parallel", "pending", "wall_us", "active_us", "tokens", "money"}
+    {"actions", "failures", "no_progress", "parallel", "pending", "retries", "wall_us", "active_us", "tokens", "money"}
 )
+# What a tenant, a tool or an account may be bounded by (`limited`).
+BUDGET_NAMES = frozenset({"actions", "failures", "parallel", "pending", "tokens", "money", "amount"})
 
 _KEY = record({"source": one_of("caller", "adapter", "outside", "own"), "scope": text, "text": text})
 _REQUIREMENT = record(
@@ -73,6 +75,9 @@ _APPROVAL = record(
     {"id": identifier, "requirement": hash32, "presentation": hash32, "digest": hash32, "expires_at_us": count}
 )
 _SCOPE = record({"kind": one_of("all", "tenant", "tool"), "tenant?": text, "namespace?": text, "tool?": text})
+_BUDGET = record(
+    {"kind": one_of("tenant", "tool", "account"), "tenant": text, "namespace?": text, "tool?": text, "account?": code}
+)
 _PAYLOADS = mapping(hash32, names=PAYLOAD_KINDS)
 _VERSION: Mapping[str, Check] = {"v": exactly(1)}
 
@@ -173,6 +178,8 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "lease_until_us": count,
                 "deadline_us": count,
                 "approval?": identifier,
+                "reserves?": _AMOUNTS,
+                "dedupe_until_us?": count,
                 "payloads": _PAYLOADS,
             },
             _ATTEMPT,
@@ -223,6 +230,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
         "spec_registered": _body({"namespace": text, "tool": text, "spec": hash32}),
         "policy_activated": _body({"tenant": text, "policy": hash32, "engine": _ENGINE}, _BY),
         "switched": _body({"scope": _SCOPE, "paused": flag}, _BY),
+        "limited": _body({"scope": _BUDGET, "limits": mapping(count, names=BUDGET_NAMES)}, _BY),
         "key_added": _body(
             {
                 "key": hash32,
@@ -247,6 +255,7 @@ LEDGER_TYPES = frozenset(
         "spec_registered",
         "policy_activated",
         "switched",
+        "limited",
         "key_added",
         "key_revoked",
         "erased",

@@ -169,8 +169,12 @@ class _Running:
             self._end = end
             late = self._left
         self._done.set()
-        if late:
+        if late and not self._is_own_cancellation(end):
             self._on_late(end)
+
+    def _is_own_cancellation(self, end: Returned | Raised) -> bool:
+        """Tell whether the end is only what the time-out asked for: it says nothing that is not known."""
+        return self._cancel is not None and isinstance(end, Raised) and isinstance(end.error, asyncio.CancelledError)
 
     def _whole(self) -> Any:
         value = self._call()
@@ -185,6 +189,8 @@ class _Running:
             loop.call_soon_threadsafe(task.cancel)
 
         self._cancel = cancel
+        if self._left:  # the time was over before there was anything to cancel
+            task.cancel()
         return await awaitable
 
     def wait(self, seconds: float) -> End:

@@ -100,6 +100,7 @@ STAYS: Mapping[str, frozenset[State]] = MappingProxyType({
 RUN_MOVES: Mapping[tuple[RunState, str], RunState] = MappingProxyType({
     (RunState.OPEN,   "run_halted"): RunState.HALTED,
     (RunState.OPEN,   "run_closed"): RunState.CLOSED,
+    (RunState.HALTED, "run_closed"): RunState.CLOSED,
 })
 # fmt: on
 

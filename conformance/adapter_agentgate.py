@@ -11,6 +11,7 @@ from agentgate.action import Key, action_digest
 from agentgate.approval import Requirement, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Bounds, canonical, parse
 from agentgate.chain import Head, Link, follow, start
+from agentgate.core.attempts import took_us
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord, counted
@@ -209,12 +210,14 @@ def _fold(given: Fields) -> Fields:
 def _step(head: Head, run: RunRecord | None, files: dict[str, ActionFile], link: Link) -> tuple[Head, RunRecord]:
     event, head = follow(head, link)
     was = now = None
+    took = 0
     if event.action is not None:
         before = files.get(event.action)
+        took = took_us(before, event)
         file = fold_action(before, event)
         files[event.action] = file if before is not None or run is None else with_tenant(file, run.tenant)
         was, now = State.NEW if before is None else before.action.state, file.action.state
-    return head, fold_run(run, event, head.hash, was=was, now=now)
+    return head, fold_run(run, event, head.hash, was=was, now=now, took_us=took)
 
 
 def _run(run: RunRecord) -> Fields:
@@ -235,6 +238,9 @@ def _files(files: dict[str, ActionFile]) -> Fields:
             expires_at_us=row.expires_at_us,
             result_n=row.result_n,
             waited=list(row.waited),
+            reserved=[{"account": account, "amount": amount} for account, amount in row.reserved] or None,
+            confirmed=row.confirmed,
+            dedupe_until_us=row.dedupe_until_us,
         )
         for attempt in file.attempts.values():
             found["attempts"][str(attempt.fence)] = {"state": attempt.state, "unresolved": attempt.unresolved}

@@ -22,6 +22,7 @@ from cases import (
     events,
     impossible,
     keys,
+    spending,
     states,
     stories,
 )
@@ -39,7 +40,7 @@ GROUPS: dict[str, tuple[Any, ...]] = {
     "events": (events,),
     "states": (states,),
     "chain": (chains,),
-    "fold": (stories, approvals, impossible),
+    "fold": (stories, approvals, spending, impossible),
 }
 
 

@@ -21,7 +21,7 @@ SPEC_DEFAULTS: dict[str, Any] = {
     "max_output_bytes": 65_536,
     "namespace": "",
     "permissions": [],
-    "retry": {"attempts": 1, "longest_wait_us": 60_000_000, "wait_us": 1_000_000},
+    "retry": {"attempts": 1, "longest_wait_us": 60_000_000, "wait_us": 1_000_000, "within_us": 600_000_000},
     "risk": "external",
     "sensitive": [],
     "tags": [],

@@ -20,6 +20,7 @@ def started(file: ActionFile, event: Event, body: Body) -> ActionFile:
         state="open",
         unresolved=False,
         holder=body["holder"],
+        started_at_us=event.at_us,
         lease_until_us=body["lease_until_us"],
         deadline_us=body["deadline_us"],
         approval=body.get("approval"),
@@ -32,8 +33,13 @@ def started(file: ActionFile, event: Event, body: Body) -> ActionFile:
     if attempt.approval is not None:
         hanging(file, event, attempt.approval, "granted")
     file = end(file, event, "used" if attempt.approval is not None else "void")
+    taken = tuple((one["account"], one["amount"]) for one in body.get("reserves", ()))
+    if taken and file.action.state is State.UNKNOWN:  # what it took when it was READY still stands
+        raise Damaged(f"action {event.action}", f"event {event.n} reserves twice")
     action = replace(
         file.action,
+        reserved=file.action.reserved if file.action.state is State.UNKNOWN else taken,
+        dedupe_until_us=body.get("dedupe_until_us"),
         attempts=attempt.number,
         fence=attempt.fence,
         first_started_us=file.action.first_started_us or event.at_us,
@@ -57,7 +63,17 @@ def _end_attempt(file: ActionFile, event: Event, body: Body, *, state: AttemptSt
 
 def succeeded(file: ActionFile, event: Event, body: Body) -> ActionFile:
     """End the attempt well, which answers every earlier doubt about the action: it has happened."""
-    return _resolved(_end_attempt(file, event, body, state="succeeded", unresolved=False), numbers=None)
+    ended = _end_attempt(file, event, body, state="succeeded", unresolved=False)
+    return _resolved(_settled(ended, body), numbers=None)
+
+
+def _settled(file: ActionFile, body: Body) -> ActionFile:
+    """Take note of what was spent in the end; accounts that are not named keep what was reserved."""
+    if not body["settled"]:
+        return file
+    spent = {one["account"]: one["amount"] for one in body["settled"]}
+    reserved = tuple((account, spent.pop(account, amount)) for account, amount in file.action.reserved)
+    return replace(file, action=replace(file.action, reserved=(*reserved, *spent.items())))
 
 
 def failed(file: ActionFile, event: Event, body: Body) -> ActionFile:
@@ -112,10 +128,28 @@ def reconciled(file: ActionFile, event: Event, body: Body) -> ActionFile:
         file.action.state is State.UNKNOWN and doubted != set(body["attempts"])
     ):
         raise Damaged(f"action {event.action}", f"event {event.n} answers for other attempts than those in doubt")
-    file = end(_resolved(file, numbers=frozenset(body["attempts"])), event, "void")
+    file = end(_settled(_resolved(file, numbers=frozenset(body["attempts"])), body), event, "void")
     action = replace(
         file.action,
         result_n=event.n if "result" in body["payloads"] else file.action.result_n,
         outcome=maybe_bytes(body.get("outcome")) or file.action.outcome,
     )
     return replace(file, action=action)
+
+
+def confirmed(file: ActionFile, _event: Event, _body: Body) -> ActionFile:
+    """Remember that the tool's check found the world as it should be."""
+    return replace(file, action=replace(file.action, confirmed="yes"))
+
+
+def contradicted(file: ActionFile, _event: Event, _body: Body) -> ActionFile:
+    """Remember that the tool's check did not."""
+    return replace(file, action=replace(file.action, confirmed="no"))
+
+
+def took_us(file: ActionFile | None, event: Event) -> int:
+    """Return how long the attempt that an event ends has lasted; 0 for every other event."""
+    if file is None or event.type not in {"succeeded", "failed", "in_doubt"}:
+        return 0
+    attempt = file.current
+    return 0 if attempt is None else max(0, event.at_us - attempt.started_at_us)

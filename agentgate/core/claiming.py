@@ -157,6 +157,7 @@ def opening(draft: Draft, file: ActionFile, lease: Lease) -> AttemptRecord:
         state="open",
         unresolved=False,
         holder=lease.holder,
+        started_at_us=draft.at_us,
         lease_until_us=draft.at_us + lease.lease_us,
         deadline_us=draft.at_us + lease.timeout_us,
         approval=question.id if granted and question is not None else None,

@@ -17,7 +17,9 @@ _OF_LEDGER = LEDGER_TYPES - _FIRST
 _OF_RUN = (ACTION_TYPES | RUN_TYPES) - _FIRST
 
 
-def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | None, now: State | None) -> RunRecord:
+def fold_run(
+    run: RunRecord | None, event: Event, head: bytes, *, was: State | None, now: State | None, took_us: int = 0
+) -> RunRecord:
     """Return a run's record after ``event``.
 
     Args:
@@ -26,6 +28,7 @@ def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | N
         head: its hash, the chain's new head.
         was: the action's state before, None where the event is about no action.
         now: the action's state after.
+        took_us: how long the attempt that it ends has lasted.
 
     Raises:
         Damaged: the run cannot take this event, or time went back.
@@ -48,7 +51,7 @@ def fold_run(run: RunRecord | None, event: Event, head: bytes, *, was: State | N
         n=event.n,
         head=head,
         at_us=event.at_us,
-        counters=_counted(run.counters, event, was, now),
+        counters=_counted(run.counters, event, was, now, took_us),
     )
 
 
@@ -82,7 +85,9 @@ def _opened(event: Event, head: bytes) -> RunRecord:
     )
 
 
-def _counted(counters: Counters, event: Event, was: State | None, now: State | None) -> Counters:
+def _counted(counters: Counters, event: Event, was: State | None, now: State | None, took_us: int) -> Counters:
+    if event.type == "charged":
+        return _charged(counters, event.body)
     if was is None or now is None:
         return counters
     failed, succeeded = event.type == "failed", event.type == "succeeded"
@@ -101,4 +106,17 @@ def _counted(counters: Counters, event: Event, was: State | None, now: State | N
         failed=counters.failed + failed,
         failures=0 if succeeded else counters.failures + failed,
         rejected=counters.rejected + (event.type == "rejected" and was is State.HELD),
+        retried=counters.retried + (event.type == "retried"),
+        active_us=counters.active_us + took_us,
+        tokens=counters.tokens,
+        money=counters.money,
     )
+
+
+def _charged(counters: Counters, body: Mapping[str, Any]) -> Counters:
+    """Add what a loop says that it has spent; other accounts than these two are kept elsewhere."""
+    spent = {"tokens": 0, "money": 0}
+    for one in body["charges"]:
+        if one["account"] in spent:
+            spent[one["account"]] += one["amount"]
+    return replace(counters, tokens=counters.tokens + spent["tokens"], money=counters.money + spent["money"])

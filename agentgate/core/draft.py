@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.chain import Head, Link
+from agentgate.core.attempts import took_us
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
@@ -146,15 +147,17 @@ class Draft:
 
     def _fold(self, event: Event, hash_: bytes) -> None:
         was = now = None
+        took = 0
         if event.action is not None:
             before = self._files.get(event.action)
+            took = took_us(before, event)
             file = fold_action(before, event)
             if before is None:
                 file = with_tenant(file, self.run.tenant)
                 self._read[event.action] = None
             self._files[event.action] = file
             was, now = State.NEW if before is None else before.action.state, file.action.state
-        self._run = fold_run(self._run, event, hash_, was=was, now=now)
+        self._run = fold_run(self._run, event, hash_, was=was, now=now, took_us=took)
 
     def plan(self, *, documents: tuple[tuple[bytes, str, bytes], ...] = ()) -> Plan:
         """Return all that must be written, together."""

@@ -11,7 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 from agentgate.action import Key
-from agentgate.core.attempts import failed, in_doubt, late, reconciled, started, succeeded
+from agentgate.core.attempts import (
+    confirmed,
+    contradicted,
+    failed,
+    in_doubt,
+    late,
+    reconciled,
+    started,
+    succeeded,
+)
 from agentgate.core.questions import (
     Body,
     answers,
@@ -148,6 +157,8 @@ _CHANGES: Mapping[str, Callable[[ActionFile, Event, Body], ActionFile]] = Mappin
         "late": late,
         "reconciled": reconciled,
         "waited": waited,
+        "confirmed": confirmed,
+        "contradicted": contradicted,
     }
 )
 

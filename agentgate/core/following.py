@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentgate.chain import Head, Link, follow, start
+from agentgate.core.attempts import took_us
 from agentgate.core.binding import (
     Beside,
     Finding,
@@ -151,20 +152,20 @@ class Follower:
                 file = with_tenant(file, self.record.tenant)
             was, after = State.NEW if before is None else before.action.state, file
         if not beyond:
-            self._count(event, hash_, was, None if after is None else after.action.state)
+            self._count(event, hash_, was, None if after is None else after.action.state, took_us(before, event))
         if after is not None:
             self._look_at(event, before, after, beside)
             self.files[after.action.id] = after
             return after.action.id
         return None
 
-    def _count(self, event: Event, hash_: bytes, was: State | None, now: State | None) -> None:
+    def _count(self, event: Event, hash_: bytes, was: State | None, now: State | None, took: int) -> None:
         if self.record is not None and event.at_us < self.record.at_us:
             self.broken("time", event.n, f"{event.type}: it is older than the one before it")
             event = replace(event, at_us=self.record.at_us)
         if self.record is not None and self.record.state is not RunState.OPEN:
             self._tell(event, _begun_too_late(event, now))
-        self.record = fold_run(self.record, event, hash_, was=was, now=now)
+        self.record = fold_run(self.record, event, hash_, was=was, now=now, took_us=took)
         self.waiting += (now in _WAITING) - (was in _WAITING)
         if event.n == 0:
             self._tell(event, _check_founding(event, self._ledger))

@@ -34,6 +34,10 @@ class Counters:
         failed: attempts known not to have happened.
         failures: failed attempts since the last success.
         rejected: questions that a person answered with no.
+        retried: failed actions that were made ready again.
+        active_us: microseconds between the starts and the ends of its attempts.
+        tokens: charged by the loop.
+        money: charged by the loop, in the operator's smallest unit.
     """
 
     proposed: int = 0
@@ -46,6 +50,10 @@ class Counters:
     failed: int = 0
     failures: int = 0
     rejected: int = 0
+    retried: int = 0
+    active_us: int = 0
+    tokens: int = 0
+    money: int = 0
 
 
 def counted(counters: Counters) -> dict[str, int]:
@@ -76,7 +84,10 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRecord:
-    """An action's row."""
+    """An action's row.
+
+    ``reserved`` is what its latest start from READY took of which account; it counts while the state is in `TAKEN`.
+    """
 
     id: str
     run: str
@@ -107,6 +118,9 @@ class ActionRecord:
     result_n: int | None = None
     outcome: bytes | None = None
     waited: tuple[str, ...] = ()
+    confirmed: Literal["yes", "no"] | None = None
+    reserved: tuple[tuple[str, int], ...] = ()
+    dedupe_until_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +134,7 @@ class AttemptRecord:
     state: AttemptState
     unresolved: bool
     holder: str
+    started_at_us: int
     lease_until_us: int
     deadline_us: int
     approval: str | None

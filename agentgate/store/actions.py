@@ -9,8 +9,9 @@ from sqlalchemy import Integer, bindparam, case, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
+from agentgate.canonical import Json, canonical, parse
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
-from agentgate.errors import Damaged
+from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import State
 from agentgate.store.schema import WAITING, actions, approvals, attempts, runs, votes
 from agentgate.store.statements import Row, Statement, insert_all
@@ -21,7 +22,7 @@ _BETWEEN = "\n"  # a code is printable text, which may hold a space but never a 
 _ACTION_FIELDS = tuple(field.name for field in fields(ActionRecord))
 _MOVING = (
     "state", "reason", "state_n", "last_n", "attempts", "unresolved", "fence", "approval", "requirement", "asked",
-    "first_started_us", "expires_at_us", "result_n", "outcome", "waited",
+    "first_started_us", "expires_at_us", "result_n", "outcome", "waited", "confirmed", "reserved", "dedupe_until_us",
 )  # fmt: skip
 _ATTEMPT_FIELDS = tuple(field.name for field in fields(AttemptRecord))
 _APPROVAL_FIELDS = tuple(field.name for field in fields(ApprovalRecord))
@@ -117,7 +118,7 @@ def _action(row: Row) -> ActionRecord:
     (id_, run, tenant, principal, namespace, tool, source, scope, text, revision, *rest) = row
     *middle, state, reason, state_n, last_n, tries, unresolved, fence, approval, requirement, asked = rest[:16]
     spec, digest, request, resource, proposed_n, proposed_at_us = middle
-    first_started_us, expires_at_us, result_n, outcome, waited = rest[16:]
+    first_started_us, expires_at_us, result_n, outcome, waited, confirmed, reserved, dedupe_until_us = rest[16:]
     return ActionRecord(
         id=id_,
         run=run,
@@ -148,7 +149,18 @@ def _action(row: Row) -> ActionRecord:
         result_n=result_n,
         outcome=outcome,
         waited=tuple(waited.split(_BETWEEN)) if waited else (),
+        confirmed=confirmed,
+        reserved=() if reserved is None else _reserved(id_, reserved),
+        dedupe_until_us=dedupe_until_us,
     )
+
+
+def _reserved(action: str, encoded: bytes) -> tuple[tuple[str, int], ...]:
+    try:
+        amounts: Any = parse(encoded)
+        return tuple((str(one["account"]), int(one["amount"])) for one in amounts)
+    except (NotCanonical, TypeError, KeyError, ValueError) as error:
+        raise Damaged(f"action {action}", "what it reserved is no list of amounts") from error
 
 
 def _state(action: str, word: str) -> State:
@@ -162,6 +174,8 @@ def to_row(action: ActionRecord) -> dict[str, Any]:
     """Return an action as its row's columns hold it."""
     row = {name: getattr(action, name) for name in _ACTION_FIELDS if name != "key"}
     row["state"], row["waited"] = action.state.value, _BETWEEN.join(action.waited)
+    amounts: list[Json] = [{"account": account, "amount": amount} for account, amount in action.reserved]
+    row["reserved"] = canonical(amounts) if amounts else None
     row["key_source"], row["key_scope"], row["key_text"] = action.key.source, action.key.scope, action.key.text
     return row
 

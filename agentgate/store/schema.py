@@ -73,8 +73,14 @@ runs = _table(
     Column("failed", _BIG, nullable=False),
     Column("failures", _BIG, nullable=False),
     Column("rejected", _BIG, nullable=False),
+    Column("retried", _BIG, nullable=False),
+    Column("active_us", _BIG, nullable=False),
+    Column("tokens", _BIG, nullable=False),
+    Column("money", _BIG, nullable=False),
     UniqueConstraint("tenant", "name"),
 )
+HALTED = runs.c.state == literal_column("'HALTED'")
+Index("agentgate_runs_halted", runs.c.tenant, runs.c.id, sqlite_where=HALTED, postgresql_where=HALTED)
 
 events = _table(
     "events",
@@ -134,6 +140,9 @@ actions = _table(
     Column("result_n", _BIG),
     Column("outcome", LargeBinary),
     Column("waited", Text, nullable=False),
+    Column("confirmed", Text, CheckConstraint(_words("confirmed", ("yes", "no")))),
+    Column("reserved", LargeBinary),
+    Column("dedupe_until_us", _BIG),
     UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
 )
 Index("agentgate_actions_of_run", actions.c.run, actions.c.id)
@@ -148,6 +157,27 @@ Index(
     sqlite_where=IN_DOUBT,
     postgresql_where=IN_DOUBT,
 )
+# The last outcomes of a tool, by the order in which its actions were proposed: ids are UUIDv7.
+TRIED = actions.c.attempts > literal_column("0")
+Index(
+    "agentgate_actions_of_tool",
+    actions.c.tenant,
+    actions.c.namespace,
+    actions.c.tool,
+    actions.c.id,
+    sqlite_where=TRIED,
+    postgresql_where=TRIED,
+)
+DEDUPED = actions.c.dedupe_until_us.is_not(None)
+Index(
+    "agentgate_actions_deduped",
+    actions.c.tenant,
+    actions.c.request,
+    sqlite_where=DEDUPED,
+    postgresql_where=DEDUPED,
+)
+RESERVING = actions.c.reserved.is_not(None)
+Index("agentgate_actions_reserving", actions.c.tenant, sqlite_where=RESERVING, postgresql_where=RESERVING)
 
 attempts = _table(
     "attempts",
@@ -163,6 +193,7 @@ attempts = _table(
     ),
     Column("unresolved", Integer, nullable=False),
     Column("holder", Text, nullable=False),
+    Column("started_at_us", _BIG, nullable=False),
     Column("lease_until_us", _BIG, nullable=False),
     Column("deadline_us", _BIG, nullable=False),
     Column("approval", Text),
@@ -227,6 +258,19 @@ switches = _table(
     Column("namespace", Text, primary_key=True),
     Column("tool", Text, primary_key=True),
     Column("paused", Integer, nullable=False),
+    Column("n", _BIG, nullable=False),
+)
+
+# What a tenant, a tool or an account may spend, and has: ``name`` is the tool's or the account's, "" for a tenant.
+budgets = _table(
+    "budgets",
+    Column("tenant", Text, primary_key=True),
+    Column("kind", Text, CheckConstraint(_words("kind", ("tenant", "tool", "account"))), primary_key=True),
+    Column("namespace", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("measure", Text, primary_key=True),
+    Column("most", _BIG, nullable=False),
+    Column("used", _BIG, nullable=False),
     Column("n", _BIG, nullable=False),
 )
 

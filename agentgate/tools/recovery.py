@@ -96,17 +96,20 @@ class Retry:
         attempts: in all, the first one included; 1 is no retry.
         wait: before the second attempt, doubled for each further one.
         longest_wait: the doubling stops here.
+        within: no further attempt begins this long after the first.
     """
 
     attempts: int = 1
     wait: timedelta = timedelta(seconds=1)
     longest_wait: timedelta = timedelta(minutes=1)
+    within: timedelta = timedelta(minutes=10)
 
     def __post_init__(self) -> None:
         if type(self.attempts) is not int or not 1 <= self.attempts <= MOST_ATTEMPTS:
             raise SpecRefused("", "/retry/attempts", "out of bounds", f"give a whole number from 1 to {MOST_ATTEMPTS}")
         check_span(self.wait, tool="", path="/retry/wait_us", least=timedelta(0))
         check_span(self.longest_wait, tool="", path="/retry/longest_wait_us", least=self.wait)
+        check_span(self.within, tool="", path="/retry/within_us")
 
     def to_json(self) -> dict[str, Json]:
         """Return it as the spec document holds it."""
@@ -114,6 +117,7 @@ class Retry:
             "attempts": self.attempts,
             "wait_us": to_us(self.wait),
             "longest_wait_us": to_us(self.longest_wait),
+            "within_us": to_us(self.within),
         }
 
 
@@ -161,6 +165,12 @@ def recovery_from_json(value: Mapping[str, Json]) -> Recovery:
 
 def retry_from_json(value: Mapping[str, Json]) -> Retry:
     """Read a retry whose shape was checked back from a spec document."""
-    attempts, wait, longest = (value[name] for name in ("attempts", "wait_us", "longest_wait_us"))
-    assert isinstance(attempts, int) and isinstance(wait, int) and isinstance(longest, int)  # noqa: PT018
-    return Retry(attempts=attempts, wait=timedelta(microseconds=wait), longest_wait=timedelta(microseconds=longest))
+    attempts = value["attempts"]
+    assert isinstance(attempts, int)
+    wait, longest, within = (_span(value[name]) for name in ("wait_us", "longest_wait_us", "within_us"))
+    return Retry(attempts=attempts, wait=wait, longest_wait=longest, within=within)
+
+
+def _span(value: Json) -> timedelta:
+    assert isinstance(value, int)
+    return timedelta(microseconds=value)

@@ -68,7 +68,7 @@ _DOCUMENT: Shape = {
     "probe?": _FUNCTION,
     "recovery": record({"class": one_of(*(each.word for each in RECOVERIES)), "window_us?": ordinal}),
     "resource?": text,
-    "retry": record({"attempts": ordinal, "wait_us": integer, "longest_wait_us": integer}),
+    "retry": record({"attempts": ordinal, "wait_us": integer, "longest_wait_us": integer, "within_us": ordinal}),
     "risk": text,
     "sensitive": listing(text),
     "tags": listing(text),

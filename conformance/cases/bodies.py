@@ -107,6 +107,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "spec_registered": {"namespace": "", "tool": "refund", "spec": HASH},
     "policy_activated": {"tenant": "acme", "policy": HASH, "engine": ENGINE, **_BY},
     "switched": {"scope": {"kind": "all"}, "paused": True, **_BY},
+    "limited": {"scope": {"kind": "tenant", "tenant": "acme"}, "limits": {}, **_BY},
     "key_added": {"key": HASH, "public": HASH, "name": "ada", "roles": [], "from_us": 0, **_BY},
     "key_revoked": {"key": HASH, "since_us": 0, **_BY},
     "archived": {"run": RUN, "n": 4, "head": HASH, **_BY},
@@ -115,7 +116,7 @@ LEAST: dict[str, dict[str, Any]] = {
 MOST: dict[str, dict[str, Any]] = {
     "run_opened": {"limits": {
         "actions": 0, "failures": 1, "no_progress": 2, "parallel": 3, "pending": 4, "wall_us": 5, "active_us": 6,
-        "tokens": 7, "money": 8,
+        "tokens": 7, "money": 8, "retries": 9,
     }, "payloads": {"texts": HASH}},
     "run_halted": {"by": "person:ada", "payloads": {"texts": HASH}},
     "run_closed": {"by": "person:ada", "payloads": {"texts": HASH}},
@@ -129,7 +130,10 @@ MOST: dict[str, dict[str, Any]] = {
     "rejected": {"vote": HASH, "payloads": {"texts": HASH}},
     "refused": {**FULLY_DECIDED, "decision": DENY, "reason": "policy_denied", "payloads": {"facts": HASH}},
     "waited": {**FULLY_DECIDED, "blocking": an_id(9)},
-    "started": {**FULLY_DECIDED, "approval": APPROVAL},
+    "started": {
+        **FULLY_DECIDED, "approval": APPROVAL, "dedupe_until_us": AT_US,
+        "reserves": [{"account": "refunds eu", "amount": 1250}],
+    },
     "succeeded": {
         "outcome": HASH, "notes": ["output_invalid"], "settled": [{"account": "refunds", "amount": -3}],
         "payloads": {"result": HASH},
@@ -144,12 +148,16 @@ MOST: dict[str, dict[str, Any]] = {
     "charged": {"charges": [{"account": "tokens", "amount": 5}]},
     "erased": {"kinds": ["arguments", "raw"]},
     "switched": {"scope": {"kind": "tool", "tenant": "acme", "namespace": "crm", "tool": "refund"}, "paused": False},
+    "limited": {
+        "scope": {"kind": "tool", "tenant": "acme", "namespace": "crm", "tool": "refund"},
+        "limits": {"actions": 0, "failures": 1, "parallel": 2, "pending": 3, "tokens": 4, "money": 5, "amount": 6},
+    },
     "key_added": {"roles": ["finance"], "until_us": AT_US},
 }  # fmt: skip
 ABOUT_NO_ACTION = frozenset(
     {
         "run_opened", "run_halted", "run_closed", "charged", "erased", "ledger_created", "spec_registered",
-        "policy_activated", "switched", "key_added", "key_revoked", "archived", "restored",
+        "policy_activated", "switched", "limited", "key_added", "key_revoked", "archived", "restored",
     }
 )  # fmt: skip
 

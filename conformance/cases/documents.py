@@ -28,7 +28,7 @@ FULL: dict[str, Any] = {
     "sensitive": ["/account"],
     "undeclared": "allow",
     "errors": "no_effect",
-    "retry": {"attempts": 3, "wait_us": 0, "longest_wait_us": 5},
+    "retry": {"attempts": 3, "wait_us": 0, "longest_wait_us": 5, "within_us": 7},
     "confirm": {"name": "is_refunded", "version": "1"},
     "probe": {"name": "was_refunded", "version": "1"},
     "dedupe_window_us": 1,
@@ -55,6 +55,8 @@ UNDECLARABLE: list[tuple[str, dict[str, Any], str]] = [
     ("an empty name", {"name": ""}, "/name"),
     ("a name of agentgate's own", {"name": "$ledger"}, "/name"),
     ("an invisible character in a name", {"name": "a\u202eb"}, "/name"),
+    ("a retry within no time", {"retry": {"within_us": 0}}, "/retry/within_us"),
+    ("a retry within more than ten years", {"retry": {"within_us": 316_224_000_000_001}}, "/retry/within_us"),
     ("a probe that nobody would ask", {"probe": {"name": "p", "version": "1"}}, "/probe"),
     ("recovery by a probe that is not named", {"recovery": {"class": "probe"}}, "/probe"),
     ("a resource of an argument that is not required", {"resource": "note:{note}"}, "/resource"),
@@ -87,18 +89,19 @@ def _misread() -> list[Case]:
     """Build what no reader may take for a spec document, each wrong in one place."""
     good: dict[str, Any] = {**PLAIN, "tags": ["a", "b"], "recovery": {"class": "operator"}, "parallel": False}
     whole = read(spec_document(good))
-    without = {name: value for name, value in whole.items() if name != "undeclared"}
     wrong: list[tuple[str, bytes, str]] = [
         ("not canonical: white space", spec_document(good) + b"\n", ""),
         ("not canonical: another order of members", _reversed(whole), ""),
         ("an unknown field", jcs({**whole, "colour": "red"}), "/colour"),
         ("an unknown field inside", jcs({**whole, "recovery": {"class": "operator", "why": ""}}), "/recovery/why"),
-        ("a missing field", jcs(without), "/undeclared"),
+        ("a missing field", jcs(_without(whole, "undeclared")), "/undeclared"),
         ("null for a field that may be absent", jcs({**whole, "resource": None}), "/resource"),
         ("a number for a text", jcs({**whole, "version": 1}), "/version"),
         ("a text for a number", jcs({**whole, "timeout_us": "1"}), "/timeout_us"),
         ("a set out of order", jcs({**whole, "tags": ["b", "a"]}), ""),
         ("a set with a repeat", jcs({**whole, "tags": ["a", "a"]}), ""),
+        ("a retry without an end", jcs({**whole, "retry": _without(whole["retry"], "within_us")}), "/retry/within_us"),
+        ("a retry that ends at once", jcs({**whole, "retry": {**whole["retry"], "within_us": 0}}), "/retry/within_us"),
         ("a recovery that is none", jcs({**whole, "recovery": {"class": "hope"}}), "/recovery/class"),
         ("keyed without a window", jcs({**whole, "recovery": {"class": "keyed"}}), "/recovery/window_us"),
         (
@@ -114,6 +117,10 @@ def _misread() -> list[Case]:
         refused(f"not read: {name}", "spec_read", {"document": written.decode()}, "spec_refused", path=path)
         for name, written, path in wrong
     ]
+
+
+def _without(whole: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in whole.items() if name != field}
 
 
 def _reversed(whole: dict[str, Any]) -> bytes:

@@ -50,6 +50,11 @@ BODY: list[tuple[str, str, Any]] = [
     ("started", "holder", ""),
     ("started", "holder", "a\nb"),
     ("started", "lease_until_us", -1),
+    ("started", "reserves", {"refunds": 1}),
+    ("started", "reserves/0/account", ""),
+    ("started", "reserves/0/amount", "1250"),
+    ("started", "reserves/0/amount", 12.5),
+    ("started", "dedupe_until_us", -1),
     ("voted", "verdict", "abstain"),
     ("voted", "nonce", "0" * 31),
     ("voted", "signature", "0" * 64),
@@ -60,8 +65,16 @@ BODY: list[tuple[str, str, Any]] = [
     ("succeeded", "settled/0/amount", "3"),
     ("run_opened", "limits/patience", 1),
     ("run_opened", "limits/actions", -1),
+    ("run_opened", "limits/retries", "3"),
     ("switched", "scope/kind", "world"),
     ("switched", "paused", 1),
+    ("limited", "scope/kind", "all"),
+    ("limited", "scope/tenant", 7),
+    ("limited", "scope/run", RUN),
+    ("limited", "limits/retries", 1),
+    ("limited", "limits/wall_us", 1),
+    ("limited", "limits/amount", -1),
+    ("limited", "limits", ["actions"]),
     ("erased", "kinds", ["everything"]),
     ("ledger_created", "format", 2),
 ]
@@ -84,8 +97,14 @@ def cases() -> list[Case]:
         _good("the first of a chain", event("run_opened", n=0)),
         _good("the largest numbers", event("restored", n=2**53 - 1, at_us=2**53 - 1)),
         _good("the ledger's own chain erases too", event("erased", run=RUN)),
+        _good("a tool without a namespace is bounded", _limited({"kind": "tool", "tenant": "acme", "tool": "refund"})),
+        _good("an account is bounded", _limited({"kind": "account", "tenant": "acme", "account": "refunds eu"})),
     ]
     return [*found, *_envelopes(), *_bodies(), *_decisions(), *_broken()]
+
+
+def _limited(scope: dict[str, Any]) -> dict[str, Any]:
+    return event("limited", body={"v": 1, **LEAST["limited"], "scope": scope, "limits": {"amount": 100_000}})
 
 
 def _good(name: str, document: dict[str, Any]) -> Case:

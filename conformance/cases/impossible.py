@@ -4,6 +4,7 @@ from cases.case import LEDGER, RUN, Case, a_hash, refused
 from cases.chains import said
 from cases.telling import (
     FIRST,
+    NOT_APPLIED,
     OPENED,
     SECOND,
     UNDER_GRANT,
@@ -19,6 +20,8 @@ from cases.telling import (
     voted,
 )
 
+TAKEN = [{"account": "refunds", "amount": 1}]
+LATE_AFTER_ALL = [*UNKNOWN_NOW, NOT_APPLIED, ended("late")]
 TWICE_UNKNOWN = [*UNKNOWN_NOW, started(2), ended("in_doubt", 2)]
 
 # name, events, the position that cannot be
@@ -29,7 +32,9 @@ IMPOSSIBLE: list[tuple[str, Told, int]] = [
     ("an event of the ledger's chain in a run's", [OPENED, said("switched")], 1),
     ("time that goes back", [said("run_opened", later=1), said("charged")], 1),
     ("a run closed twice", [OPENED, said("run_closed"), said("run_closed")], 2),
-    ("a run closed after it was halted", [OPENED, said("run_halted"), said("run_closed")], 2),
+    ("a run halted twice", [OPENED, said("run_halted"), said("run_halted")], 2),
+    ("a run closed twice, halted before", [OPENED, said("run_halted"), said("run_closed"), said("run_closed")], 3),
+    ("a run halted again, closed meanwhile", [OPENED, said("run_halted"), said("run_closed"), said("run_halted")], 3),
     ("a run halted after it was closed", [OPENED, said("run_closed"), said("run_halted")], 2),
     ("an action that was never proposed", [OPENED, started()], 1),
     ("an action proposed twice", [OPENED, allowed(), allowed()], 2),
@@ -41,6 +46,8 @@ IMPOSSIBLE: list[tuple[str, Told, int]] = [
     ("an end of another attempt", [OPENED, allowed(), started(), ended("failed", 2)], 3),
     ("a late result of a running attempt", [OPENED, allowed(), started(), ended("late")], 3),
     ("a late result of no attempt", [*UNKNOWN_NOW, ended("late", 2)], 4),
+    ("a start in doubt that takes once more", [*UNKNOWN_NOW, started(2, reserves=TAKEN)], 4),
+    ("a start in doubt that takes what none took before", [*LATE_AFTER_ALL, started(2, reserves=TAKEN)], 6),
     ("a start under an approval that was not granted", [OPENED, allowed(), started(approval=FIRST)], 2),
     ("a grant used twice", [*UNDER_GRANT, ended("in_doubt"), started(2, approval=FIRST)], 5),
     ("a grant of another question", [OPENED, held(), approved(SECOND)], 2),

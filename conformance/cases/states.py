@@ -56,7 +56,11 @@ STAYS = """
     contradicted            SUCCEEDED
 """
 STATES = ("NEW", "READY", "HELD", "EXECUTING", "SUCCEEDED", "FAILED", "UNKNOWN", "REFUSED", "ABANDONED")
-RUN_MOVES = {("OPEN", "run_halted"): "HALTED", ("OPEN", "run_closed"): "CLOSED"}
+RUN_MOVES = {
+    ("OPEN", "run_halted"): "HALTED",
+    ("OPEN", "run_closed"): "CLOSED",
+    ("HALTED", "run_closed"): "CLOSED",
+}
 NO_ROW = "no_row"
 
 

@@ -61,7 +61,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
         "failed twice in a row",
         [OPENED, allowed(), started(), ended("failed"), RETRIED, started(2), ended("failed", 2, code="x")],
         {
-            "counters": {"proposed": 1, "failed": 2, "failures": 2},
+            "counters": {"proposed": 1, "failed": 2, "failures": 2, "retried": 1},
             "action": {"state": "FAILED", "state_n": 6, "reason": "x", "attempts": 2},
             "attempts": {"10": ("failed", False), "20": ("failed", False)},
         },
@@ -70,7 +70,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
         "a success ends a row of failures",
         [OPENED, allowed(), started(), ended("failed"), RETRIED, started(2), ended("succeeded", 2)],
         {
-            "counters": {"proposed": 1, "taken": 1, "failed": 1, "succeeded": 1},
+            "counters": {"proposed": 1, "taken": 1, "failed": 1, "succeeded": 1, "retried": 1},
             "action": {"state": "SUCCEEDED", "state_n": 6, "attempts": 2},
             "attempts": {"10": ("failed", False), "20": ("succeeded", False)},
         },
@@ -187,6 +187,15 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
         },
     ),
     (
+        "a halted run is closed",
+        [OPENED, allowed(), said("run_halted", reason="aborted"), said("run_closed", reason="done")],
+        {
+            "run": {"state": "CLOSED", "reason": "done"},
+            "counters": {"proposed": 1},
+            "action": {"state": "READY", "state_n": 1, "expires_at_us": UNTIL},
+        },
+    ),
+    (
         "a run closed with an outcome that is unknown, reconciled afterwards",
         [*UNKNOWN_NOW, said("run_closed"), NOT_APPLIED, does("refused", reason="run_closed")],
         {
@@ -229,5 +238,5 @@ def _several() -> list[Case]:
 
 
 def _ledgers_own() -> Case:
-    kinds = ("ledger_created", "spec_registered", "policy_activated", "switched", "erased", "restored")
+    kinds = ("ledger_created", "spec_registered", "policy_activated", "switched", "limited", "erased", "restored")
     return adds_up("the ledger's own chain", LEDGER, [said(kind) for kind in kinds])

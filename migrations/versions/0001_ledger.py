@@ -85,8 +85,13 @@ def _runs() -> None:
         _big("failed"),
         _big("failures"),
         _big("rejected"),
+        _big("retried"),
+        _big("active_us"),
+        _big("tokens"),
+        _big("money"),
         sa.UniqueConstraint("tenant", "name"),
     )
+    _partial("agentgate_runs_halted", "agentgate_runs", ["tenant", "id"], "state = 'HALTED'")
 
 
 def _record() -> None:
@@ -143,11 +148,17 @@ def _actions() -> None:
         _big("result_n", null=True),
         _bytes("outcome", null=True),
         _text("waited"),
+        sa.Column("confirmed", sa.Text(), sa.CheckConstraint("confirmed IN ('yes', 'no')")),
+        _bytes("reserved", null=True),
+        _big("dedupe_until_us", null=True),
         sa.UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
     )
     op.create_index("agentgate_actions_of_run", "agentgate_actions", ["run", "id"])
     _partial("agentgate_actions_waiting", "agentgate_actions", ["run", "id"], "state IN ('READY', 'HELD')")
     _partial("agentgate_actions_in_doubt", "agentgate_actions", ["tenant", "resource"], "unresolved > 0")
+    _partial("agentgate_actions_of_tool", "agentgate_actions", ["tenant", "namespace", "tool", "id"], "attempts > 0")
+    _partial("agentgate_actions_deduped", "agentgate_actions", ["tenant", "request"], "dedupe_until_us IS NOT NULL")
+    _partial("agentgate_actions_reserving", "agentgate_actions", ["tenant"], "reserved IS NOT NULL")
 
 
 def _attempts() -> None:
@@ -160,6 +171,7 @@ def _attempts() -> None:
         _word("state", "'open', 'succeeded', 'failed', 'in_doubt'"),
         _flag("unresolved"),
         _text("holder"),
+        _big("started_at_us"),
         _big("lease_until_us"),
         _big("deadline_us"),
         _text("approval", null=True),
@@ -216,6 +228,17 @@ def _switches_and_locks() -> None:
         _text("namespace", key=True),
         _text("tool", key=True),
         _flag("paused"),
+        _big("n"),
+    )
+    _table(
+        "budgets",
+        _text("tenant", key=True),
+        _word("kind", "'tenant', 'tool', 'account'", key=True),
+        _text("namespace", key=True),
+        _text("name", key=True),
+        _text("measure", key=True),
+        _big("most"),
+        _big("used"),
         _big("n"),
     )
     _table(

@@ -37,7 +37,7 @@ def test_a_worker_that_lives_keeps_its_lease_when_the_clock_is_set_back(world: W
         assert entered.wait(30)
         action, fence = world.sql("SELECT id, fence FROM agentgate_actions")[0]
         clock.jump(timedelta(hours=-1))
-        assert owner._renew((fence,)) == {fence}  # as its heartbeat does
+        assert owner._shop._renew((fence,)) == {fence}  # as its heartbeat does
         assert isinstance(other.execute(action, tenant="acme"), Running)
         leave.set()
         thread.join()
@@ -75,14 +75,14 @@ def test_all_threads_of_a_gate_hold_their_leases_under_one_name(world: World) ->
 
             def name(gate: Gate = gate, barrier: threading.Barrier = barrier, names: set[str] = names) -> None:
                 barrier.wait()
-                names.add(str(gate._this_process()))
+                names.add(str(gate._shop.this_process()))
 
             threads = [threading.Thread(target=name) for _ in range(8)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            assert names == {str(gate._this_process())}
+            assert names == {str(gate._shop.this_process())}
 
 
 def test_nothing_is_sent_once_the_lease_is_over_though_the_heartbeat_has_not_said_so(

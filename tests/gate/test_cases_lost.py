@@ -89,7 +89,7 @@ def test_an_owner_that_lives_is_not_reaped_by_the_age_of_its_work(world: World) 
         for _ in range(20):
             clock.advance(timedelta(seconds=59))
             assert isinstance(other.call(run, "hold", {}, key="k"), Running)
-            owner._renew((world.value("SELECT fence FROM agentgate_attempts"),))  # as its heartbeat does
+            owner._shop._renew((world.value("SELECT fence FROM agentgate_attempts"),))  # as its heartbeat does
         leave.set()
         thread.join()
         assert isinstance(other.call(run, "hold", {}, key="k"), Done)

@@ -71,7 +71,7 @@ def test_fences_are_never_given_twice_and_every_check_survived(migrated: Databas
     dump = _dump(migrated)
     assert "AUTOINCREMENT" in dump["table agentgate_attempts"]
     checked = {name for name, sql in dump.items() if "CHECK" in str(sql)}
-    tables = ("ledger", "runs", "actions", "attempts", "approvals", "switches")
+    tables = ("ledger", "runs", "actions", "attempts", "approvals", "switches", "budgets")
     assert checked == {f"table agentgate_{table}" for table in tables}
 
 

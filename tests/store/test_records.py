@@ -87,6 +87,9 @@ ACTIONS = st.builds(
     result_n=_maybe(COUNTS),
     outcome=_maybe(HASHES),
     waited=st.lists(CODES, unique=True).map(tuple),
+    confirmed=st.sampled_from([None, "yes", "no"]),
+    reserved=st.dictionaries(CODES, st.integers(-(2**31), 2**31)).map(lambda amounts: tuple(amounts.items())),
+    dedupe_until_us=_maybe(MOMENTS),
 )
 
 

@@ -143,6 +143,8 @@ def test_two_events_at_one_place_are_damage(database: Database) -> None:
         ("UPDATE agentgate_runs SET limits = x'5b5d'", lambda connection: runs.read(connection, RUN)),
         ("UPDATE agentgate_runs SET state = 'GONE'", lambda connection: runs.read(connection, RUN)),
         ("UPDATE agentgate_actions SET state = 'GONE'", lambda connection: actions.of_run(connection, RUN)),
+        ("UPDATE agentgate_actions SET reserved = x'5b'", lambda connection: actions.of_run(connection, RUN)),
+        ("UPDATE agentgate_actions SET reserved = x'5b315d'", lambda connection: actions.of_run(connection, RUN)),
     ],
 )
 def test_a_row_that_no_writer_of_ours_would_write_is_damage(database: Database, flip: str, read: Any) -> None:
@@ -158,6 +160,8 @@ def test_a_row_that_no_writer_of_ours_would_write_is_damage(database: Database, 
     "row",
     [
         "INSERT INTO agentgate_switches VALUES ('some', '', '', '', 1, 0)",
+        "INSERT INTO agentgate_budgets VALUES ('acme', 'run', '', '', 'actions', 1, 0, 0)",
+        "INSERT INTO agentgate_budgets VALUES ('acme', 'tenant', '', '', 'actions', 'many', 0, 0)",
         "INSERT INTO agentgate_ledger VALUES (2, 'x', 0)",
         "INSERT INTO agentgate_tenants VALUES ('x', 'text where bytes belong')",
         "INSERT INTO agentgate_locks VALUES ('x', x'00', 'r', 'a', 'no number')",

@@ -67,7 +67,7 @@ _FULL: dict[str, dict[str, Json]] = {
         "tenant": "acme",
         "name": "ticket-4711",
         "principal": "agent:support",
-        "limits": {"actions": 50, "failures": 3, "parallel": 2, "pending": 5, "wall_us": 1},
+        "limits": {"actions": 50, "failures": 3, "parallel": 2, "pending": 5, "retries": 4, "wall_us": 1},
         "payloads": PAYLOADS,
     },
     "run_halted": {"reason": "aborted", **BY},
@@ -133,6 +133,8 @@ _FULL: dict[str, dict[str, Json]] = {
         "lease_until_us": AT_US,
         "deadline_us": AT_US,
         "approval": APPROVAL,
+        "reserves": AMOUNTS,
+        "dedupe_until_us": AT_US,
         "payloads": PAYLOADS,
         **ATTEMPT,
         **DECIDED,
@@ -180,6 +182,11 @@ _FULL: dict[str, dict[str, Json]] = {
         "paused": True,
         **BY,
     },
+    "limited": {
+        "scope": {"kind": "account", "tenant": "acme", "namespace": "crm", "tool": "refund", "account": "refunds"},
+        "limits": {"amount": 100},
+        **BY,
+    },
     "key_added": {
         "key": HASH,
         "public": HASH,
@@ -205,7 +212,7 @@ OPTIONAL: dict[str, frozenset[str]] = {
     "question_asked": frozenset({"attempt"}),
     "rejected": frozenset({"vote"}),
     "waited": frozenset({"blocking"}),
-    "started": frozenset({"approval"}),
+    "started": frozenset({"approval", "reserves", "dedupe_until_us"}),
     "succeeded": frozenset({"outcome"}),
     "failed": frozenset({"outcome", "retry_at_us"}),
     "in_doubt": frozenset({"outcome"}),
@@ -216,7 +223,7 @@ OPTIONAL: dict[str, frozenset[str]] = {
 TYPES = tuple(_FULL)
 _WRITTEN = """
     run_opened run_halted run_closed charged erased
-    ledger_created spec_registered policy_activated switched key_added key_revoked archived restored
+    ledger_created spec_registered policy_activated switched limited key_added key_revoked archived restored
 """
 WITHOUT_ACTION = frozenset(_WRITTEN.split())
 

@@ -36,7 +36,7 @@ def load(url: str, *, run: str, principal: str, actions: int, tool: AnyTool) -> 
         for first in range(0, actions, BATCH):
             numbers = range(first, min(first + BATCH, actions))
             work = partial(_batch, gate=gate, run=opened, tool=tool, numbers=numbers)
-            gate._ledger.change(opened.id, work, documents=gate._mind.documents)
+            gate._shop.ledger.change(opened.id, work, documents=gate._shop.mind.documents)
 
 
 def _allowed(_request: agentgate.PolicyRequest) -> agentgate.Decision:
@@ -55,19 +55,23 @@ def _batch(
             principal=run.principal,
             key=Key(source="caller", text=f"bulk-{number}"),
         )
-        fingerprint_key = gate._key(run.tenant)
-        thought = gate._mind.think(call, fingerprint_key)
-        judgement = gate._mind.judge(thought, transaction.draft.run, view, revision=1)
+        fingerprint_key = gate._shop.key(run.tenant)
+        thought = gate._shop.mind.think(call, fingerprint_key)
+        judgement = gate._shop.mind.judge(thought, transaction.draft.run, view, revision=1)
         thought = replace(thought, judgement=judgement)
-        file = propose(transaction.draft, thought, chance(gate._ledger, gate._settings), revision=1)
+        file = propose(transaction.draft, thought, chance(gate._shop.ledger, gate._shop.settings), revision=1)
         arguments = thought.payload("arguments")
         assert arguments is not None
         claimant = Claimant(
-            holder=str(gate._this_process()), lease_us=60_000_000, tool=tool, content=arguments.content, reserves=()
+            holder=str(gate._shop.this_process()),
+            lease_us=60_000_000,
+            tool=tool,
+            content=arguments.content,
+            reserves=(),
         )
         claimed = claim(transaction, file, claimant, None)
         assert isinstance(claimed, Claim)
         ended = classifying.returned(number, tool.spec)
         assert ended.observation is not None
-        result = kept(gate._ledger, fingerprint_key, claimed.file, ended.observation)
+        result = kept(gate._shop.ledger, fingerprint_key, claimed.file, ended.observation)
         recording.end(transaction.draft, claimed.file, claimed.attempt, ended, result, by=claimed.attempt.holder)

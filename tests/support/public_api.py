@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import agentgate
 
@@ -32,11 +33,24 @@ def _entry(name: str, value: object) -> list[str]:
         return [f"module {name}"]
     if not inspect.isclass(value) and not inspect.isfunction(value):
         return [f"{name}: {type(value).__name__}"]
-    node = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    node = _node(value)
     if isinstance(node, ast.ClassDef):
-        return [_class_line(node), *(f"    {line}" for line in _members(node))]
+        inherited = (_node(base) for base in _unnamed_bases(value))
+        lines = [*_members(node), *(line for base in inherited for line in _members(base))]
+        return [_class_line(node), *(f"    {line}" for line in lines)]
     assert isinstance(node, Function)
     return [_signature(node)]
+
+
+def _node(value: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+
+
+def _unnamed_bases(value: Any) -> list[type]:
+    """Return the classes of ours that it inherits and that have no entry of their own."""
+    public: set[str] = set(getattr(agentgate, "__all__", []))
+    bases = (base for base in value.__mro__[1:] if base.__module__.startswith("agentgate"))
+    return [base for base in bases if base.__name__ not in public]
 
 
 def _class_line(node: ast.ClassDef) -> str:

@@ -108,7 +108,7 @@ class Story:
             transaction.file(action)
             transaction.draft.add(kind, body, action=action)
 
-        self.gate._ledger.change((run or self.run).id, added)
+        self.gate._shop.ledger.change((run or self.run).id, added)
 
     @contextmanager
     def stuck(self, account: str, tool: str = "pay") -> Iterator[str]:
@@ -210,7 +210,7 @@ class Story:
         """Hang a question on an unknown outcome."""
         digest = self.world.value("SELECT digest FROM agentgate_actions WHERE id = ?", action)
         required = requirement_digest(Requirement(kind="question"), action=digest, attempt=1)
-        payload = self.gate._ledger.payload("presentation", b"did it happen?")
+        payload = self.gate._shop.ledger.payload("presentation", b"did it happen?")
         expires_at_us = self.clock.now_us() + 3_600_000_000
         asked = approval_digest(
             ledger=self.gate.ledger,
@@ -232,7 +232,7 @@ class Story:
             body: dict[str, Json] = {"approval": approval, "attempt": 1}
             transaction.draft.add("question_asked", body, action=action, payloads=(payload,))
 
-        self.gate._ledger.change(self.run.id, add)
+        self.gate._shop.ledger.change(self.run.id, add)
         self.vote(action, QUESTION, asked, "not_applied", "ada")
 
     def late_answers(self) -> None:
@@ -255,7 +255,7 @@ class Story:
         self.gate.call(halted, "pay", {"account": "d3"})
         closed = self.gate.run("closed", tenant="acme", principal="agent:a", limits=Limits(actions=3))
         self.gate.propose(closed, "pay", {"account": "e1"})
-        self.gate._ledger.change(
+        self.gate._shop.ledger.change(
             closed.id, lambda transaction: transaction.draft.add("charged", {"charges": [], "by": PERSON})
         )
         self.gate.close_run(closed, by=PERSON)
@@ -271,7 +271,7 @@ class Story:
             ({"kind": "tool", "tenant": "umbrella", "namespace": "", "tool": "look"}, True),
             ({"kind": "all"}, False),
         ):
-            self.gate._ledger.change(self.gate.ledger, _switching(scope, paused=paused))
+            self.gate._shop.ledger.change(self.gate.ledger, _switching(scope, paused=paused))
 
 
 QUESTION = "00000000-0000-7000-8000-000000000009"

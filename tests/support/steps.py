@@ -31,6 +31,9 @@ class Model:
     question: str = "none"
     digest: str = ""
     votes: list[str] = field(default_factory=list)
+    reserved: dict[str, int] = field(default_factory=dict)
+    dedupe_until_us: Json = None
+    confirmed: str | None = None
 
     @property
     def doubted(self) -> list[Json]:
@@ -133,19 +136,40 @@ def _waited(fresh: Fresh, _model: Model, _qualifier: str) -> Made:
     return {"reason": ("paused", "busy", "blocked")[fresh() % 3], "proposed": 1}, ()
 
 
+def amounts(**spent: int) -> list[Json]:
+    """Return amounts as events hold them."""
+    return [{"account": account, "amount": amount} for account, amount in spent.items()]
+
+
+def _charged(fresh: Fresh, _model: Model, _qualifier: str) -> Made:
+    number = fresh()
+    spent: list[Json] = [*amounts(tokens=number, money=number - 5, stamps=1), *amounts(tokens=2)]
+    return {"charges": spent[: number % 5], "by": "a"}, ()
+
+
 def _started(fresh: Fresh, model: Model, _qualifier: str) -> Made:
+    number = fresh()
     body: dict[str, Json] = {
         "proposed": 1,
         "digest": a_hash("action").hex(),
         "attempt": len(model.tries) + 1,
-        "fence": fresh(),
+        "fence": number,
         "holder": "host/1/2/gate",
         "lease_until_us": AT_US + 1,
         "deadline_us": AT_US + 2,
     }
     if model.question == "granted":
         body["approval"] = model.asked
+    if model.state == "READY" and number % 4:  # never again of what it took already
+        body["reserves"] = amounts(refunds=number, eu=-number, calls=1)[: number % 4]
+    if number % 3:
+        body["dedupe_until_us"] = AT_US + number
     return body, ()
+
+
+def _settled(fresh: Fresh) -> list[Json]:
+    number = fresh()
+    return amounts(eu=number, fees=3)[: number % 3]
 
 
 def _attempt(model: Model, number: int) -> dict[str, Json]:
@@ -154,7 +178,7 @@ def _attempt(model: Model, number: int) -> dict[str, Json]:
 
 def _succeeded(fresh: Fresh, model: Model, _qualifier: str) -> Made:
     body = _attempt(model, len(model.tries)) | {"outcome": a_hash("ok").hex(), "result_bytes": 2}
-    return body | {"notes": [], "settled": []}, (_payload(fresh, "result"),)
+    return body | {"notes": [], "settled": _settled(fresh)}, (_payload(fresh, "result"),)
 
 
 def _failed(fresh: Fresh, model: Model, _qualifier: str) -> Made:
@@ -176,11 +200,11 @@ def _retried(_fresh: Fresh, _model: Model, _qualifier: str) -> Made:
     return {"until_us": AT_US + TTL_US, "by": "person:ada"}, ()
 
 
-def _reconciled(_fresh: Fresh, model: Model, verdict: str) -> Made:
+def _reconciled(fresh: Fresh, model: Model, verdict: str) -> Made:
     body: dict[str, Json] = {"verdict": verdict, "attempts": model.doubted, "worker_known_dead": True}
     if verdict == "not_applied":
         body["until_us"] = AT_US + TTL_US
-    return body | {"settled": [], "by": "person:ada"}, ()
+    return body | {"settled": _settled(fresh), "by": "person:ada"}, ()
 
 
 def _checked(_fresh: Fresh, model: Model, _qualifier: str) -> Made:
@@ -222,4 +246,5 @@ BODIES: Mapping[str, Callable[[Fresh, Model, str], Made]] = {
     "abandoned": _by,
     "confirmed": _checked,
     "contradicted": _checked,
+    "charged": _charged,
 }

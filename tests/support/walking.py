@@ -48,18 +48,27 @@ class Walk:
             found += [(word, action) for word in _possible(model) for _ in range(_LIVELY.get(word, 1))]
         return found or [("charged", "")]
 
-    def take(self, word: str, action: str = "") -> str:
-        """Append an event, a microsecond after the one before; return the action it was about."""
-        self.draft.at_us += 1
-        if word == "charged":
-            self.events.append(self.draft.add("charged", {"charges": [], "by": "a"}))
-            return ""
+    def take(self, word: str, action: str = "", *, later: int | None = None, **said: Json) -> str:
+        """Append an event, a few microseconds after the one before; return the action it was about.
+
+        Args:
+            word: its name in the state table.
+            action: whom it is about.
+            later: how many microseconds after the one before.
+            said: what its body says instead of what it would; None leaves a field out.
+        """
+        self.draft.at_us += 1 + self.counter % 3 if later is None else later
         kind, _, qualifier = word.partition(".")
+        if kind == "charged":
+            body, _ = BODIES[kind](self.fresh, Model(state="none"), "")
+            self.events.append(self.draft.add(kind, body | said))
+            return ""
         if kind == "proposed":
             action = an_id(1_000 + self.fresh())
             self.models[action] = Model(state="NEW")
         model = self.models[action]
         body, payloads = BODIES[kind](self.fresh, model, qualifier)
+        body = {name: value for name, value in (body | said).items() if value is not None}
         self.events.append(self.draft.add(kind, body, action=action, payloads=payloads))
         _remember(self, model, word, body)
         return action
@@ -117,6 +126,7 @@ def _remember(walk: Walk, model: Model, word: str, body: Mapping[str, Json]) -> 
     moved = _moved(model, word)
     _remember_attempt(walk, model, word, body)
     _remember_question(model, word, body)
+    _remember_amounts(model, word, body)
     model.state = moved
 
 
@@ -192,6 +202,26 @@ def _remember_question(model: Model, word: str, body: Mapping[str, Json]) -> Non
         model.question = "used"
     elif word == "started" or word in _ENDS or (word, model.state) in _LATE_ENDS:
         model.question = "ended" if model.question in {"pending", "granted"} else model.question
+
+
+def _remember_amounts(model: Model, word: str, body: Mapping[str, Json]) -> None:
+    """ "Reserved by a start from READY; settled by its end; the last check counts"."""
+    if word == "started":
+        model.reserved = _amounts(body.get("reserves", [])) if model.state == "READY" else model.reserved
+        model.dedupe_until_us = body.get("dedupe_until_us")
+    if word in {"succeeded", "reconciled.applied", "reconciled.not_applied"}:
+        model.reserved |= _amounts(body["settled"])
+    if word in {"confirmed", "contradicted"}:
+        model.confirmed = "yes" if word == "confirmed" else "no"
+
+
+def _amounts(listed: Json) -> dict[str, int]:
+    assert type(listed) is list
+    found: dict[str, int] = {}
+    for one in listed:
+        assert type(one) is dict
+        found[str(one["account"])] = _number(one["amount"])
+    return found
 
 
 _LATE_ENDS = {("late", state) for state in ("HELD", "READY", "FAILED", "UNKNOWN")} | {("late.clean", "UNKNOWN")}

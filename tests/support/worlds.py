@@ -153,7 +153,7 @@ def gates(world: World, *tools: AnyTool, count: int = 2, **options: Any) -> Iter
 
 def grant(gate: Gate, held: Held) -> None:
     """Approve what is held, as a vote that fills the quorum will: the event, and what follows from it."""
-    approval, ledger = held.approval, gate._ledger
+    approval, ledger = held.approval, gate._shop.ledger
 
     def approved(transaction: Transaction) -> None:
         transaction.file(held.action)

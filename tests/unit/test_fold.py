@@ -32,7 +32,38 @@ def _recount(walk: Walk) -> Counters:
         failed=types["failed"],
         failures=since,
         rejected=walk.noes,
+        retried=types["retried"],
+        active_us=_lasted_us(walk),
+        tokens=_charged(walk, "tokens"),
+        money=_charged(walk, "money"),
     )
+
+
+def _lasted_us(walk: Walk) -> int:
+    """Add up how long the attempts lasted that have ended."""
+    began, lasted = {}, 0
+    for event in walk.events:
+        attempt = (event.action, event.body.get("attempt"))
+        if event.type == "started":
+            began[attempt] = event.at_us
+        elif event.type in {"succeeded", "failed", "in_doubt"}:
+            lasted += event.at_us - began.pop(attempt)
+    return lasted
+
+
+def _charged(walk: Walk, account: str) -> int:
+    return sum(
+        amount
+        for event in walk.events
+        if event.type == "charged"
+        for named, amount in _amounts(event)
+        if named == account
+    )
+
+
+def _amounts(event: Event) -> list[tuple[str, int]]:
+    charges: Any = event.body["charges"]
+    return [(one["account"], one["amount"]) for one in charges]
 
 
 @given(walks())
@@ -66,6 +97,18 @@ def test_an_actions_row_repeats_what_its_events_said(walk: Walk) -> None:
         assert row.approval == (_asked(asked[-1])["id"] if asked else None)
         assert row.requirement == (bytes.fromhex(_asked(held[-1])["requirement"]) if held else None)
         assert row.asked == len(held)
+        assert {number: attempt.started_at_us for number, attempt in walk.file(action).attempts.items()} == {
+            event.body["attempt"]: event.at_us for event in starts
+        }
+
+
+@given(walks())
+def test_an_action_takes_spends_and_is_checked_as_the_model_says(walk: Walk) -> None:
+    for action, model in walk.models.items():
+        row = walk.file(action).action
+        assert list(row.reserved) == list(model.reserved.items())
+        assert row.dedupe_until_us == model.dedupe_until_us
+        assert row.confirmed == model.confirmed
 
 
 def _asked(event: Event) -> dict[str, str]:

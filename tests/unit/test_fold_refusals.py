@@ -86,6 +86,7 @@ TAMPERED: list[tuple[tuple[str, ...], str, Tampering, str]] = [
     (("proposed.allowed", "started"), "succeeded", lambda body: body.update(fence=99), "not open"),
     (("proposed.allowed", "started"), "failed", lambda body: body.update(attempt=2), "not open"),
     (("proposed.allowed", "started"), "in_doubt", lambda body: body.update(fence=99), "not open"),
+    (UNKNOWN, "started", lambda body: body.update(reserves=[{"account": "a", "amount": 1}]), "reserves twice"),
     (UNKNOWN, "late", lambda body: body.update(fence=99), "has ended"),
     (UNKNOWN, "late", lambda body: body.update(attempt=2), "has ended"),
     (UNKNOWN, "reconciled.applied", lambda body: body.update(attempts=[]), "in doubt"),
@@ -264,14 +265,26 @@ def test_no_run_is_opened_under_a_reserved_tenant() -> None:
         _folded(None, "run_opened", tenant="$ledger")
 
 
-@pytest.mark.parametrize(("end", "state"), [("run_halted", "HALTED"), ("run_closed", "CLOSED")])
-def test_a_run_that_has_ended_ends_no_second_time(end: str, state: str) -> None:
+# How a run came to its end, where it stands then, and what cannot follow.
+ENDED: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [
+    (("run_halted",), "HALTED", ("run_halted",)),
+    (("run_closed",), "CLOSED", ("run_halted", "run_closed")),
+    (("run_halted", "run_closed"), "CLOSED", ("run_halted", "run_closed")),
+]
+
+
+@pytest.mark.parametrize(("ends", "state", "refused"), ENDED, ids=[" ".join(ends) for ends, *_ in ENDED])
+def test_a_run_ends_in_each_way_once_and_what_is_closed_is_never_halted(
+    ends: tuple[str, ...], state: str, refused: tuple[str, ...]
+) -> None:
     walk = Walk()
-    walk.draft.add(end, {"reason": "aborted"})
-    assert (walk.draft.run.state, walk.draft.run.reason) == (state, "aborted")
-    for kind in ("run_halted", "run_closed"):
+    for kind in ends:
+        walk.draft.add(kind, {"reason": f"{kind} once"})
+    assert (walk.draft.run.state, walk.draft.run.reason) == (state, f"{ends[-1]} once")
+    for kind in refused:
         with pytest.raises(Damaged, match=f"cannot follow {state}"):
             walk.draft.add(kind, {"reason": "again"})
+        assert (walk.draft.run.state, walk.draft.run.reason) == (state, f"{ends[-1]} once")
 
 
 def test_time_in_a_chain_never_goes_back() -> None:

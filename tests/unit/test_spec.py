@@ -68,7 +68,7 @@ def test_the_document_of_a_bare_spec_states_every_default() -> None:
         "sensitive": [],
         "undeclared": "deny",
         "errors": "unknown",
-        "retry": {"attempts": 1, "wait_us": 1_000_000, "longest_wait_us": 60_000_000},
+        "retry": {"attempts": 1, "wait_us": 1_000_000, "longest_wait_us": 60_000_000, "within_us": 600_000_000},
     }
 
 
@@ -91,15 +91,15 @@ def test_the_document_of_a_full_spec_states_every_field() -> None:
         "sensitive": ["/account"],
         "undeclared": "allow",
         "errors": "no_effect",
-        "retry": {"attempts": 3, "wait_us": 1_000_000, "longest_wait_us": 60_000_000},
+        "retry": {"attempts": 3, "wait_us": 1_000_000, "longest_wait_us": 60_000_000, "within_us": 600_000_000},
         "confirm": {"name": "check", "version": "1"},
         "dedupe_window_us": 300_000_000,
     }
 
 
 def test_the_digest_of_a_spec_is_pinned_for_ever() -> None:
-    assert ToolSpec(**FULL).digest.hex() == "1ffb1b31035690b8306b94f555259d096437ff6ae3bb856ea74b22f53d4f1740"
-    assert made().digest.hex() == "f459cb000586136a75c57bbdd7b11da5c2e1f31a728dbd6890c6a119439bec56"
+    assert ToolSpec(**FULL).digest.hex() == "3582afc4066e98c05dc84d15039a3d483754e3676a470e31ad27562dbe7948b1"
+    assert made().digest.hex() == "1cfa7f2afe053a43bca25b7580f833a2d6e3f290fc6ce80526b3730a29b27361"
 
 
 def test_the_digest_is_the_document_digest_of_the_format() -> None:
@@ -328,6 +328,10 @@ def test_a_keyed_window_may_be_said_in_several_units() -> None:
         {"wait": -timedelta(1)},
         {"wait": timedelta(minutes=2)},
         {"longest_wait": 5},
+        {"within": timedelta(0)},
+        {"within": -timedelta(1)},
+        {"within": timedelta(days=4_000)},
+        {"within": 600},
     ],
 )
 def test_a_retry_is_bounded(fields: dict[str, Any]) -> None:

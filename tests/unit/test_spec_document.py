@@ -40,7 +40,9 @@ def edited(**changes: Any) -> bytes:
         edited(recovery={"class": "other"}),
         edited(recovery={"class": "repeat", "more": 1}),
         edited(retry={"attempts": 1, "wait_us": 1}),
-        edited(retry={"attempts": 1, "wait_us": 1, "longest_wait_us": 1, "jitter_us": 1}),
+        edited(retry={"attempts": 1, "wait_us": 1, "longest_wait_us": 1}),
+        edited(retry={"attempts": 1, "wait_us": 1, "longest_wait_us": 1, "within_us": 0}),
+        edited(retry={"attempts": 1, "wait_us": 1, "longest_wait_us": 1, "within_us": 1, "jitter_us": 1}),
         edited(confirm={"name": "a"}),
         edited(confirm=None),
         edited(timeout_us=0),
@@ -78,7 +80,11 @@ SPECS = st.fixed_dictionaries(
         "parallel": st.booleans(),
         "output_schema": st.sampled_from([True, False, {}, {"type": "string"}, {"const": 1.5}]),
         "dedupe_window": st.timedeltas(timedelta(microseconds=1), timedelta(days=9)),
-        "retry": st.builds(Retry, attempts=st.integers(1, 100)),
+        "retry": st.builds(
+            Retry,
+            attempts=st.integers(1, 100),
+            within=st.timedeltas(timedelta(microseconds=1), timedelta(days=3_660)),
+        ),
     },
 )
 

@@ -139,13 +139,14 @@ def test_a_new_action_is_no_state_that_is_stored() -> None:
 RUN_EXPECTED = {
     (RunState.OPEN, "run_halted"): RunState.HALTED,
     (RunState.OPEN, "run_closed"): RunState.CLOSED,
+    (RunState.HALTED, "run_closed"): RunState.CLOSED,
 }
 
 
 @pytest.mark.parametrize(
     ("state", "event"), list(itertools.product(RunState, ["run_halted", "run_closed", "run_opened", "charged"]))
 )
-def test_a_run_is_halted_or_closed_once_and_never_opened_again(state: RunState, event: str) -> None:
+def test_a_run_is_halted_once_and_closed_once_and_never_opened_again(state: RunState, event: str) -> None:
     assert advance_run(state, event) is RUN_EXPECTED.get((state, event))
     assert set(RUN_MOVES) == set(RUN_EXPECTED)
 

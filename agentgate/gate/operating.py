@@ -1,0 +1,76 @@
+"""What people do from outside a loop: the verbs of operators, which `Gate` has beside the loop's own.
+
+Everything they do is in the modules beside this one. Why they stand in a class of their own: docs/decisions/0010.
+"""
+
+from functools import partial
+
+from agentgate.gate import closing
+from agentgate.gate.handles import check_run, named
+from agentgate.gate.names import DEFAULT_TENANT, check_name, check_text
+from agentgate.gate.opening import Run
+from agentgate.gate.workshop import Workshop
+from agentgate.outcome import Proposal
+
+
+class Operating:
+    """Say what was found out, take back, end and stop; of an open gate."""
+
+    _shop: Workshop
+
+    def cancel(self, action: Proposal | str, *, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Proposal:
+        """Cancel an action that has not started, or whose failure is known.
+
+        Raises:
+            NotPossible: it runs, may have happened, or has ended.
+        """
+        tenant, id_ = named(action, tenant)
+        self._shop.commander.cancel(tenant, id_, by=check_name(by, "by"), note=check_text(note, "note") or "")
+        return self._shop.proposal(tenant, id_, repeated=True)
+
+    def reconcile(
+        self,
+        action: Proposal | str,
+        *,
+        applied: bool,
+        by: str,
+        evidence: object,
+        result: object = None,
+        worker_known_dead: bool = False,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Proposal:
+        """Say what was found out about an action whose outcome is unknown.
+
+        Args:
+            action: a proposal, or an action's id.
+            applied: whether it happened.
+            by: who says so.
+            evidence: what shows it; any JSON value, kept as a payload.
+            result: what the loop is told of an action that happened.
+            worker_known_dead: whether its worker is known not to come back.
+            tenant: of an action given by its id.
+
+        Raises:
+            NotPossible: nothing about it is in doubt.
+        """
+        tenant, id_ = named(action, tenant)
+        self._shop.executor.settle_lease(tenant, id_)
+        self._shop.commander.reconcile(
+            tenant,
+            id_,
+            applied=applied,
+            by=check_name(by, "by"),
+            evidence=evidence,
+            result=result,
+            worker_known_dead=worker_known_dead,
+        )
+        return self._shop.proposal(tenant, id_, repeated=True)
+
+    def close_run(self, run: Run, *, by: str) -> None:
+        """Close a run: nothing of it starts any more, what waits is refused.
+
+        Raises:
+            NotPossible: it is closed, or something of it executes.
+        """
+        close = partial(closing.close, by=check_name(by, "by"), payloads=())
+        self._shop.ledger.change(check_run(run).id, close, tenant=run.tenant)

@@ -1,0 +1,208 @@
+"""What a gate is made of: one ledger, one mind, and those who propose, claim, perform and command.
+
+Both shells stand in front of it: here is what they share, and nothing that a caller reads.
+"""
+
+import dataclasses
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from agentgate.action import Key
+from agentgate.core.records import ActionFile
+from agentgate.gate import opening
+from agentgate.gate.answers import Reader
+from agentgate.gate.claiming import Claim, Claimant, claim
+from agentgate.gate.commands import Commander
+from agentgate.gate.executing import REPLAYED, Executor
+from agentgate.gate.handles import check_run
+from agentgate.gate.ledger import Ledger, Transaction
+from agentgate.gate.names import check_key, check_name, recordable
+from agentgate.gate.opening import Run
+from agentgate.gate.performing import Performer
+from agentgate.gate.proposing import Proposed, Proposer
+from agentgate.gate.settings import Settings
+from agentgate.gate.thinking import Call, Mind
+from agentgate.heartbeat import Heartbeat
+from agentgate.lease import Holder
+from agentgate.outcome import Outcome, Proposal
+from agentgate.policy.facts import FactProvider
+from agentgate.policy.loading import PolicySource, load_policy
+from agentgate.process import this_process
+from agentgate.states import State
+from agentgate.store import actions, runs
+from agentgate.tools.decorator import AnyTool
+from agentgate.tools.registry import ToolSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a proposal's transaction left behind: the action, and a claim where one was made with it."""
+
+    file: ActionFile
+    repeated: bool
+    step: Claim | Outcome | None = None
+
+
+class Workshop:
+    """One gate's parts, put together.
+
+    Args:
+        ledger: the record.
+        policy: who may say no.
+        tools: what may be run.
+        facts: who tells the policy what it declares to need, by name.
+        settings: times to live and bounds.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        policy: PolicySource,
+        tools: Iterable[AnyTool],
+        facts: Mapping[str, FactProvider],
+        settings: Settings,
+    ) -> None:
+        self.ledger = ledger
+        self.settings = settings
+        self.mind = Mind(
+            ledger=ledger,
+            settings=settings,
+            tools=ToolSet(tools),
+            policy=load_policy(policy),
+            providers=dict(facts),
+        )
+        opening.register(ledger, self.mind.tools)
+        self._keys: dict[str, bytes | None] = {}
+        self._holders: dict[int, Holder] = {}
+        self._registering = threading.Lock()
+        self.heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us, clock=ledger.clock)
+        self.performer = Performer(
+            ledger=ledger, heartbeat=self.heartbeat, lease_us=settings.lease_us, fingerprint_key=self.key
+        )
+        self.executor = Executor(ledger=ledger, settings=settings, performer=self.performer, holder=self.this_process)
+        self.proposer = Proposer(ledger, settings)
+        self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
+
+    def register(self, tool: AnyTool, *, replace: bool) -> None:
+        """Add a tool, or, on purpose, take the place of the one of its name."""
+        with self._registering:
+            tools = self.mind.tools.added(tool, replace=replace)
+            opening.register(self.ledger, [tool])
+            self.mind = dataclasses.replace(self.mind, tools=tools)
+
+    def close(self) -> None:
+        """Let go of the database; what still runs is recorded all the same when it ends."""
+        self.heartbeat.stop()
+        self.ledger.database.close()
+
+    def propose(self, run: Run, call: Call, *, supersede: bool) -> Proposal:
+        """Record a call, and start nothing."""
+        settled = self._settle(self.mind, run, call, supersede=supersede, then=_replayed)
+        return self.proposal(settled.file.action.tenant, settled.file.action.id, repeated=settled.repeated)
+
+    def call(self, run: Run, call: Call, *, supersede: bool, retry: bool) -> Outcome:
+        """Propose and execute in one, with one commit fewer where the policy allows."""
+        # What is thought through with these tools is claimed with them, whatever is registered meanwhile.
+        mind = self.mind
+        settled = self._settle(mind, run, call, supersede=supersede, then=partial(self._claim_at_once, mind=mind))
+        action = settled.file.action
+        if isinstance(settled.step, Claim):
+            return self.performer.perform(settled.step)
+        if settled.step is not None:
+            return self.executor.past(mind, run.tenant, settled.step)
+        if settled.repeated:
+            return self.executor.execute(mind, run.tenant, action.id, retry=retry)
+        proposal = self.proposal(run.tenant, action.id, repeated=False)
+        return proposal.outcome or self.executor.execute(mind, run.tenant, action.id, retry=False)
+
+    def _settle(
+        self, mind: Mind, run: Run, call: Call, *, supersede: bool, then: Callable[[Transaction, Proposed], Settled]
+    ) -> Settled:
+        return self.proposer.propose(
+            mind, run.id, call, fingerprint_key=self.key(run.tenant), tenant=run.tenant, supersede=supersede, then=then
+        )
+
+    def _claim_at_once(self, transaction: Transaction, proposed: Proposed, *, mind: Mind) -> Settled:
+        """Claim in the proposal's own transaction: the policy has just spoken (design §3)."""
+        file, thought = proposed.file, proposed.thought
+        if proposed.repeated or file.action.state is not State.READY:
+            return Settled(file=file, repeated=proposed.repeated)
+        tool, arguments = mind.tools.lookup(thought.namespace, thought.tool), thought.payload("arguments")
+        assert tool is not None  # an action that is READY was checked against its spec
+        assert arguments is not None
+        claimant = Claimant(
+            holder=str(self.this_process()),
+            lease_us=self.settings.lease_us,
+            tool=tool,
+            content=arguments.content,
+            reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
+        )
+        step = claim(transaction, file, claimant, None)
+        return Settled(file=file, repeated=False, step=step)
+
+    def proposal(self, tenant: str, action: str, *, repeated: bool) -> Proposal:
+        """Read an action as a caller is handed it."""
+        with self.ledger.database.read() as connection:
+            return Reader(connection=connection).proposal(tenant, action, repeated=repeated)
+
+    def key(self, tenant: str) -> bytes | None:
+        """Return a tenant's fingerprint key."""
+        if tenant not in self._keys:
+            with self.ledger.database.read() as connection:
+                self._keys[tenant] = runs.fingerprint_key(connection, tenant)
+        return self._keys[tenant]
+
+    def this_process(self) -> Holder:
+        """Name this gate in this process, as its leases do."""
+        pid = os.getpid()
+        found = self._holders.get(pid)
+        # One name for all threads: a lease is renewed only under the name that it was taken in.
+        return found or self._holders.setdefault(pid, this_process(self.ledger.clock))
+
+    def _renew(self, fences: tuple[int, ...]) -> frozenset[int]:
+        holder = str(self.this_process())
+        with self.ledger.database.write() as connection:
+            now_us, lease_us = self.ledger.clock.now_us(), self.settings.lease_us
+            return frozenset(
+                fence
+                for fence in fences
+                if actions.renew(connection, fence=fence, holder=holder, now_us=now_us, lease_us=lease_us)
+            )
+
+
+def call_of(
+    run: Run,
+    tool: str,
+    arguments: object,
+    *,
+    key: str | Key | None,
+    namespace: str,
+    principal: str | None,
+    provenance: object,
+) -> Call:
+    """Read what a caller asks for.
+
+    Raises:
+        Misuse: a name, a key or the run's handle is none.
+    """
+    behalf = check_run(run).principal if principal is None else check_name(principal, "principal")
+    return Call(
+        namespace=recordable(namespace, "namespace"),
+        tool=recordable(tool, "tool"),
+        arguments=arguments,
+        principal=behalf,
+        key=check_key(key, principal=behalf),
+        provenance=provenance,
+    )
+
+
+def _replayed(transaction: Transaction, proposed: Proposed) -> Settled:
+    """Record that an outcome was handed back, where the proposal repeats an action at rest."""
+    file = proposed.file
+    if proposed.repeated and file.action.state in REPLAYED:
+        transaction.draft.add("replayed", {"principal": proposed.thought.principal}, action=file.action.id)
+    return Settled(file=file, repeated=proposed.repeated)
