@@ -19,6 +19,7 @@ from agentgate.shape import (
     identifier,
     integer,
     listing,
+    listing_by,
     mapping,
     nonce16,
     one_of,
@@ -48,7 +49,8 @@ _REQUIREMENT = record(
         "obligations": listing(code),
     }
 )
-_AMOUNTS = listing(record({"account": code, "amount": integer}))
+_AMOUNT = record({"account": code, "amount": integer})
+AMOUNTS = listing_by("account", _AMOUNT)
 _DECISION = record(
     {
         "outcome": one_of("allow", "deny", "require_approval", "abort"),
@@ -56,7 +58,7 @@ _DECISION = record(
         "reasons": listing(record({"code": code})),
         "requirement?": _REQUIREMENT,
         "obligations": listing(code),
-        "reserves": _AMOUNTS,
+        "reserves": AMOUNTS,
     }
 )
 _RECENT = record(
@@ -178,7 +180,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "lease_until_us": count,
                 "deadline_us": count,
                 "approval?": identifier,
-                "reserves?": _AMOUNTS,
+                "reserves?": AMOUNTS,
                 "dedupe_until_us?": count,
                 "payloads": _PAYLOADS,
             },
@@ -190,7 +192,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "outcome?": hash32,
                 "result_bytes": count,
                 "notes": listing(code),
-                "settled": _AMOUNTS,
+                "settled": AMOUNTS,
                 "payloads": _PAYLOADS,
             },
             _ATTEMPT,
@@ -201,7 +203,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "retryable": flag,
                 "outcome?": hash32,
                 "retry_at_us?": count,
-                "settled": _AMOUNTS,
+                "settled": AMOUNTS,
                 "payloads": _PAYLOADS,
             },
             _ATTEMPT,
@@ -217,14 +219,14 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "outcome?": hash32,
                 "approval?": identifier,
                 "until_us?": count,
-                "settled": _AMOUNTS,
+                "settled": AMOUNTS,
             },
             _BY,
         ),
         "abandoned": _body({}, _BY),
         "confirmed": _body({"attempt": ordinal, "name": text, "version": text, "payloads": _PAYLOADS}),
         "contradicted": _body({"attempt": ordinal, "name": text, "version": text, "payloads": _PAYLOADS}),
-        "charged": _body({"charges": _AMOUNTS}, _BY),
+        "charged": _body({"charges": listing(_AMOUNT)}, _BY),
         "erased": _body({"run": identifier, "n": count, "kinds": listing(one_of(*sorted(PAYLOAD_KINDS)))}, _BY),
         "ledger_created": _body({"format": exactly(1), "origin": text}),
         "spec_registered": _body({"namespace": text, "tool": text, "spec": hash32}),

@@ -102,6 +102,25 @@ def listing(check: Check) -> Check:
     return passes
 
 
+def listing_by(field: str, check: Check) -> Check:
+    """Accept an array of objects that pass, each with another value of one field."""
+    each = listing(check)
+
+    def passes(value: Json, path: str) -> str | None:
+        found = each(value, path)
+        if found is not None or type(value) is not list:
+            return found
+        seen: set[Json] = set()
+        for index, item in enumerate(value):
+            assert type(item) is dict  # `check` is a record's
+            if item[field] in seen:
+                return path + pointer(index) + pointer(field)
+            seen.add(item[field])
+        return None
+
+    return passes
+
+
 def mapping(check: Check, *, names: frozenset[str] | None = None) -> Check:
     """Accept an object whose every value passes, with any names or only these."""
 

@@ -9,6 +9,7 @@ from sqlalchemy import Integer, bindparam, case, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
+from agentgate.bodies import AMOUNTS
 from agentgate.canonical import Json, canonical, parse
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
 from agentgate.errors import Damaged, NotCanonical
@@ -157,10 +158,13 @@ def _action(row: Row) -> ActionRecord:
 
 def _reserved(action: str, encoded: bytes) -> tuple[tuple[str, int], ...]:
     try:
-        amounts: Any = parse(encoded)
-        return tuple((str(one["account"]), int(one["amount"])) for one in amounts)
-    except (NotCanonical, TypeError, KeyError, ValueError) as error:
-        raise Damaged(f"action {action}", "what it reserved is no list of amounts") from error
+        amounts = parse(encoded)
+    except NotCanonical as error:
+        raise Damaged(f"action {action}", "what it reserved is no JSON") from error
+    if AMOUNTS(amounts, "") is not None:
+        raise Damaged(f"action {action}", "what it reserved is no list of amounts")
+    listed: Any = amounts
+    return tuple((one["account"], one["amount"]) for one in listed)
 
 
 def _state(action: str, word: str) -> State:

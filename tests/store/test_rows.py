@@ -136,6 +136,9 @@ def test_two_events_at_one_place_are_damage(database: Database) -> None:
         write(database, lambda connection: events.append(connection, RUN, [Link(n=0, hash=b"", encoded=b"")]))
 
 
+HALF = b'[{"account":"a","amount":1.5}]'
+
+
 @pytest.mark.parametrize(
     ("flip", "read"),
     [
@@ -145,6 +148,11 @@ def test_two_events_at_one_place_are_damage(database: Database) -> None:
         ("UPDATE agentgate_actions SET state = 'GONE'", lambda connection: actions.of_run(connection, RUN)),
         ("UPDATE agentgate_actions SET reserved = x'5b'", lambda connection: actions.of_run(connection, RUN)),
         ("UPDATE agentgate_actions SET reserved = x'5b315d'", lambda connection: actions.of_run(connection, RUN)),
+        ("UPDATE agentgate_actions SET reserved = x'7b7d'", lambda connection: actions.of_run(connection, RUN)),
+        (
+            f"UPDATE agentgate_actions SET reserved = x'{HALF.hex()}'",
+            lambda connection: actions.of_run(connection, RUN),
+        ),
     ],
 )
 def test_a_row_that_no_writer_of_ours_would_write_is_damage(database: Database, flip: str, read: Any) -> None:
