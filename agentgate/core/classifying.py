@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from agentgate.canonical import Bounds, Json, canonical, keep
 from agentgate.core.recording import Ended
+from agentgate.encoding import describe
 from agentgate.observation import Error, Observation, ToolError
 from agentgate.tools.spec import ToolSpec
 from agentgate.tools.validation import check
@@ -29,6 +30,12 @@ def returned(value: object, spec: ToolSpec) -> Ended:
     if spec.checked_output is not None and check(spec.checked_output, kept.value):
         notes = (*notes, "output_invalid")
     return Ended(known="succeeded", observation=Observation(status="ok", value=kept.value, notes=notes))
+
+
+def unread(value: object) -> Ended:
+    """Read a tool's result that interrupted its own reading: the effect succeeded, and its value is only described."""
+    observation = Observation(status="ok", value=dict(describe(value)), notes=("unencodable",))
+    return Ended(known="succeeded", observation=observation)
 
 
 def raised(error: BaseException, spec: ToolSpec) -> Ended:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agentgate.canonical import parse
 from agentgate.clock import to_datetime, to_us
@@ -13,7 +14,7 @@ from agentgate.core.recording import Ended, Kept
 from agentgate.core.records import ActionFile, AttemptRecord
 from agentgate.core.sameness import outcome_fingerprint
 from agentgate.digests import idempotency_key
-from agentgate.effects import Effect, End, Raised, Returned, Unentered, run
+from agentgate.effects import Effect
 from agentgate.errors import Unavailable
 from agentgate.event import decode
 from agentgate.gate.answers import Reader
@@ -25,6 +26,7 @@ from agentgate.outcome import Done, Failed, Outcome, Unknown
 from agentgate.states import State
 from agentgate.store import actions, events, locks
 from agentgate.tools.spec import from_document
+from agentgate.work import End, Interrupted, Overran, Raised, Returned, Unentered, Work
 
 RECORD_TRIES = 2
 
@@ -49,40 +51,44 @@ class Performer:
         """Run a claimed effect and record its end.
 
         Raises:
-            BaseException: an interruption (KeyboardInterrupt, SystemExit), once it is recorded.
+            BaseException: an interruption (KeyboardInterrupt, SystemExit), once the end is recorded.
             Unavailable: the end could not be recorded; the action is UNKNOWN once its lease is over.
         """
-        effect = self._effect(claim)
-        with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
-            try:
-                end = self._run(claim, effect)
-                ended = end if isinstance(end, Ended) else self._read(claim, end)
-            except BaseException:
-                self._interrupted(claim)
-                raise
-            outcome = self._record(claim, ended)
-        if isinstance(end, Raised | Unentered) and not isinstance(end.error, Exception):
-            raise end.error
-        return outcome
-
-    def _interrupted(self, claim: Claim) -> None:
-        """Record that nobody waits any more; the interruption goes on to the caller, recorded or not."""
+        work = Work(
+            (self.ledger.id, claim.attempt.fence),
+            record=partial(self._end, claim),
+            on_late=partial(self._late, claim),
+        )
         try:
-            self._record(claim, classifying.interrupted())
-        except Unavailable as error:
-            log.warning("interruption not recorded", action=claim.file.action.id, error=error.reason)
+            effect = self._effect(claim)
+            with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
+                return work.do(partial(self._begin, claim, effect), seconds=to_us(claim.tool.spec.timeout) / 1e6)
+        except BaseException as error:
+            work.leave(error)
+            if work.failure is not None and work.failure is not error:
+                log.warning("end not recorded", action=claim.file.action.id, error=type(work.failure).__name__)
+            raise
 
-    def _run(self, claim: Claim, effect: Effect) -> Ended | End:
-        clock, spec = self.ledger.clock, claim.tool.spec
-        if clock.monotonic_us() >= claim.asked_us + self.lease_us:
-            late = NoEffect("the lease was over before the effect could begin", code="lease_lost")
-            return classifying.raised(late, spec)
+    def _begin(self, claim: Claim, effect: Effect) -> Any:
+        """Make the call, in the effect's own thread.
+
+        Raises:
+            NoEffect: the lease is over already, or no call can be made of the arguments.
+        """
+        if self.ledger.clock.monotonic_us() >= claim.asked_us + self.lease_us:
+            raise NoEffect("the lease was over before the effect could begin", code="lease_lost")
+        args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
+        return claim.tool.fn(*args, **named)
+
+    def _end(self, claim: Claim, end: End) -> Outcome:
         try:
-            args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
-        except NoEffect as error:
-            return classifying.raised(error, spec)
-        seconds = to_us(spec.timeout) / 1e6
-        return run(partial(claim.tool.fn, *args, **named), seconds=seconds, on_late=partial(self._late, claim))
+            ended = self._read(claim, end)
+        except BaseException:  # reading runs code of what it reads: the end stands, whatever that code does
+            self._record(
+                claim, classifying.unread(end.value) if isinstance(end, Returned) else classifying.interrupted()
+            )
+            raise
+        return self._record(claim, ended)
 
     def _effect(self, claim: Claim) -> Effect:
         action, attempt = claim.file.action, claim.attempt
@@ -116,7 +122,9 @@ class Performer:
                 return classifying.raised(error, spec)
             case Unentered():
                 return classifying.raised(NoEffect("it was not begun", code="transient"), spec)
-            case _:
+            case Interrupted():
+                return classifying.interrupted()
+            case Overran():
                 return classifying.overran()
 
     def keep(self, claim: Claim, observation: Observation, *, kind: str = "result") -> Kept:
@@ -203,12 +211,13 @@ def _stands(transaction: Transaction, attempt: AttemptRecord, ended: Ended, resu
     if attempt.ended_n is None:
         return False
     link = events.link(transaction.connection, attempt.run, attempt.ended_n)
-    if link is None:
+    event = None if link is None else decode(link.encoded)
+    if event is None or event.type != ended.known:
         return False
-    body = decode(link.encoded).body
-    if result is not None:
-        return body["payloads"] == {result.payload.kind: result.payload.digest.hex()}
-    return (body.get("code"), body.get("by")) == (ended.code, attempt.holder)
+    if ended.known != "in_doubt":  # nobody but its own worker says of an attempt how it ended, and it ends once
+        return True
+    said = (event.body["code"], event.body["by"], bool(event.body["payloads"]))
+    return said == (ended.code, attempt.holder, result is not None)
 
 
 def kept(
