@@ -71,6 +71,18 @@ from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
 from agentgate.gate.rechecking import recheck as recheck
 from agentgate.gate.settings import Settings as Settings
+from agentgate.gate.switching import (
+    Executing as Executing,
+)
+from agentgate.gate.switching import (
+    Paused as Paused,
+)
+from agentgate.gate.switching import (
+    Resumed as Resumed,
+)
+from agentgate.gate.switching import (
+    Scope as Scope,
+)
 from agentgate.gate.verifying import verify as verify
 from agentgate.limits import Limits as Limits
 from agentgate.observation import (

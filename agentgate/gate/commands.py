@@ -1,4 +1,4 @@
-"""What people do to an action from outside a loop: cancel it, or say what they found out about it."""
+"""What people do to an action from outside a loop: cancel it, say what they found out about it, or give up knowing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +18,12 @@ from agentgate.store import actions
 _WHY_NOT = {
     State.EXECUTING: "wait until it ends, or until its lease is over",
     State.UNKNOWN: "say what happened with: reconcile",
+}
+_WHY_NOT_ABANDON = {
+    State.EXECUTING: "its worker may still tell; wait until it ends, or until its lease is over",
+    State.READY: "it has not started; say: cancel",
+    State.HELD: "it has not started; say: cancel",
+    State.ABANDONED: "nothing is left to do",
 }
 
 
@@ -58,6 +64,24 @@ class Commander:
             transaction.draft.add("cancelled", {"by": by}, action=action, payloads=texts)
 
         self.ledger.change(self._run_of(tenant, action), cancelled)
+
+    def abandon(self, tenant: str, action: str, *, by: str, note: str) -> None:
+        """Record that a named person gives up knowing whether an action happened, and lift its block.
+
+        Raises:
+            NotPossible: its outcome is known, or its worker may still live.
+        """
+        texts = self._texts(note)
+
+        def abandoned(transaction: Transaction) -> None:
+            file = transaction.file(action)
+            if advance(file.action.state, "abandoned") is None:
+                why = _WHY_NOT_ABANDON.get(file.action.state, "nobody needs to give up: its outcome is known")
+                raise NotPossible(f"action {action}", "abandon it", file.action.state, why)
+            transaction.draft.add("abandoned", {"by": by}, action=action, payloads=texts)
+            release(transaction, action, parallel=False)
+
+        self.ledger.change(self._run_of(tenant, action), abandoned)
 
     def reconcile(
         self,

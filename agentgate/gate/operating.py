@@ -5,10 +5,11 @@ Everything they do is in the modules beside this one. Why they stand in a class 
 
 from functools import partial
 
-from agentgate.gate import closing
+from agentgate.gate import closing, switching
 from agentgate.gate.handles import check_run, named
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_text
 from agentgate.gate.opening import Run
+from agentgate.gate.switching import Paused, Resumed
 from agentgate.gate.workshop import Workshop
 from agentgate.outcome import Proposal
 
@@ -65,6 +66,54 @@ class Operating:
             worker_known_dead=worker_known_dead,
         )
         return self._shop.proposal(tenant, id_, repeated=True)
+
+    def abandon(self, action: Proposal | str, *, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Proposal:
+        """Give up knowing whether an action happened: its key is closed, its resource is free for others.
+
+        It counts as having happened, for every limit. A result that comes after all is kept as evidence.
+
+        Args:
+            action: a proposal, or an action's id.
+            by: who gives up.
+            note: why, in words.
+            tenant: of an action given by its id.
+
+        Raises:
+            NotPossible: its outcome is known, or its worker may still tell.
+        """
+        tenant, id_ = named(action, tenant)
+        self._shop.executor.settle_lease(tenant, id_)
+        self._shop.commander.abandon(tenant, id_, by=check_name(by, "by"), note=check_text(note, "note") or "")
+        return self._shop.proposal(tenant, id_, repeated=True)
+
+    def pause(
+        self, *, by: str, reason: str, tenant: str | None = None, tool: str | None = None, namespace: str = ""
+    ) -> Paused:
+        """Stop every later effect: of everybody, of a tenant, of a tool, or of a tool for one tenant.
+
+        When it returns, nothing within the scope is claimed any more, by any gate of the ledger; what was claimed
+        before may run on, and is reported. What would start waits, under its key, and loses nothing.
+
+        Args:
+            by: who pauses.
+            reason: why, in words; kept beside the record.
+            tenant: of this tenant alone.
+            tool: of this tool alone.
+            namespace: the tool's server.
+
+        Raises:
+            NotFound: the ledger knows no such tenant or tool.
+            Unavailable: the database could not be had; nothing is paused by this call.
+        """
+        scope = switching.scope_of(tenant, tool, namespace)
+        return switching.pause(self._shop.ledger, scope, by=check_name(by, "by"), reason=reason)
+
+    def resume(
+        self, *, by: str, reason: str = "", tenant: str | None = None, tool: str | None = None, namespace: str = ""
+    ) -> Resumed:
+        """Take a pause back, of exactly the scope that was paused, and report what is paused still."""
+        scope = switching.scope_of(tenant, tool, namespace)
+        return switching.resume(self._shop.ledger, scope, by=check_name(by, "by"), reason=reason)
 
     def close_run(self, run: Run, *, by: str) -> None:
         """Close a run: nothing of it starts any more, what waits is refused.

@@ -11,7 +11,7 @@ from agentgate.core import classifying, recording
 from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
-from agentgate.core.records import ActionFile, AttemptRecord
+from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord
 from agentgate.core.sameness import outcome_fingerprint
 from agentgate.digests import idempotency_key
 from agentgate.effects import Effect
@@ -235,7 +235,7 @@ def kept(
 def release(transaction: Transaction, action: str, *, parallel: bool) -> None:
     """Give the action's resource back, unless it may still be at work there."""
     record = transaction.draft.file(action).action
-    if record.resource is None or parallel or record.state in {State.UNKNOWN, State.EXECUTING} or record.unresolved:
+    if record.resource is None or parallel or _blocks(record):
         return
     connection, tenant, resource = transaction.connection, record.tenant, record.resource
     locks.release(connection, tenant=tenant, resource=resource, action=action)
@@ -243,8 +243,16 @@ def release(transaction: Transaction, action: str, *, parallel: bool) -> None:
     for id_, its_run, fence, spec in locks.doubted(connection, tenant=tenant, resource=resource, but=action):
         stored = events.document(connection, spec)
         if stored is not None and not from_document(stored[1]).parallel:
-            locks.take(connection, tenant=tenant, resource=resource, run=its_run, action=id_, fence=fence)
+            # Where it is another's all the while, that one passes it on at its own end.
+            if locks.holder(connection, tenant=tenant, resource=resource) is None:
+                locks.take(connection, tenant=tenant, resource=resource, run=its_run, action=id_, fence=fence)
             return
+
+
+def _blocks(record: ActionRecord) -> bool:
+    if record.state is State.ABANDONED:  # nobody will know, and nobody waits for it any more (design §5)
+        return False
+    return record.state in {State.UNKNOWN, State.EXECUTING} or record.unresolved > 0
 
 
 def block_again(transaction: Transaction, action: str, *, parallel: bool) -> None:

@@ -1,7 +1,7 @@
 """A small ledger in which everything has happened once: allowed, denied, invalid, held, expired, in doubt, late, …
 
 Made through the public face where there is a command for it, and through a `Draft`, as a command will, where there
-is none yet (votes, questions, switches). The file is copied from inside the last effect, so that something executes.
+is none yet (votes, questions). The file is copied from inside the last effect, so that something executes.
 """
 
 import threading
@@ -15,12 +15,9 @@ import agentgate
 from agentgate import Held, Limits, NoEffect, PolicyRequest, Proposal, Refused, Run
 from agentgate.approval import Requirement, Verdict, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Json
-from agentgate.core.draft import Draft
 from agentgate.gate.ledger import Transaction
 from agentgate.policy.decision import Decision
 from agentgate.store import sqlite
-from agentgate.store.schema import switches
-from agentgate.store.statements import insert_all
 from agentgate.testing import FakeClock, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support.worlds import World, made, named
@@ -202,8 +199,7 @@ class Story:
         self.gate.reconcile(not_yet.action, applied=False, **given)
         self.gate.execute(not_yet.action, tenant="acme")
         given_up = self.call("b4", "doubt")
-        self.add(given_up.action, "abandoned", {"by": PERSON})
-        self.world.sql("DELETE FROM agentgate_locks WHERE action = ?", given_up.action)
+        self.gate.abandon(given_up.action, by=PERSON, note="the bank is gone", tenant="acme")
         self.call("b4", "doubt", key="fails-later")
 
     def ask_operator(self, action: str) -> None:
@@ -266,12 +262,9 @@ class Story:
         self.call("a1", "doubt", run=other)
 
     def switches(self) -> None:
-        for scope, paused in (
-            ({"kind": "all"}, True),
-            ({"kind": "tool", "tenant": "umbrella", "namespace": "", "tool": "look"}, True),
-            ({"kind": "all"}, False),
-        ):
-            self.gate._shop.ledger.change(self.gate.ledger, _switching(scope, paused=paused))
+        self.gate.pause(by=PERSON, reason="everything is on fire")
+        self.gate.pause(by=PERSON, reason="too curious", tenant="umbrella", tool="look")
+        self.gate.resume(by=PERSON)
 
 
 QUESTION = "00000000-0000-7000-8000-000000000009"
@@ -280,17 +273,6 @@ QUESTION = "00000000-0000-7000-8000-000000000009"
 def look(account: str) -> dict[str, Json]:
     """Look at an account."""
     return {"account": account}
-
-
-def _switching(scope: dict[str, str], *, paused: bool) -> Callable[[Transaction], None]:
-    def switched(transaction: Transaction) -> None:
-        draft: Draft = transaction.draft
-        event = draft.add("switched", {"scope": {**scope}, "paused": paused, "by": PERSON})
-        row = {name: scope.get(name, "") for name in ("kind", "tenant", "namespace", "tool")}
-        transaction.connection.execute(switches.delete().where(switches.c.kind == scope["kind"]))
-        insert_all(transaction.connection, switches, [row | {"paused": int(paused), "n": event.n}])
-
-    return switched
 
 
 def _policy(name: str, at_claim: Callable[[PolicyRequest], Decision | None] | None = None) -> ScriptedPolicy:
