@@ -33,12 +33,13 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecSaid:
-    """What verification needs of a spec: whose it is, and what it locks."""
+    """What verification needs of a spec: whose it is, what it locks, and how long its requests are deduped."""
 
     namespace: str
     name: str
     resource: str | None
     parallel: bool
+    dedupe_us: int | None = None
 
 
 def read_spec(content: bytes) -> SpecSaid | None:
@@ -50,12 +51,12 @@ def read_spec(content: bytes) -> SpecSaid | None:
     if type(said) is not dict:
         return None
     namespace, name, resource = said.get("namespace"), said.get("name"), said.get("resource")
-    parallel = said.get("parallel")
+    parallel, dedupe_us = said.get("parallel"), said.get("dedupe_window_us")
     if type(namespace) is not str or type(name) is not str or type(parallel) is not bool:
         return None
-    if resource is not None and type(resource) is not str:
+    if (resource is not None and type(resource) is not str) or (dedupe_us is not None and type(dedupe_us) is not int):
         return None
-    return SpecSaid(namespace=namespace, name=name, resource=resource, parallel=parallel)
+    return SpecSaid(namespace=namespace, name=name, resource=resource, parallel=parallel, dedupe_us=dedupe_us)
 
 
 def named_payloads(event: Event) -> Mapping[str, str]:
@@ -202,6 +203,15 @@ def check_fingerprints(
             yield "fingerprint", "the resource fingerprint is not made of the arguments with the tenant's key"
     elif "outcome" in body and "result" in found and _outcome(key, action, found["result"]) != body["outcome"]:
         yield "fingerprint", "the outcome fingerprint is not made of the result with the tenant's key"
+
+
+def check_deduped(event: Event, spec: SpecSaid | None) -> Iterator[Finding]:
+    """Compare until when a start says that its request is deduped with the tool's window."""
+    if spec is None:
+        return
+    until_us = None if spec.dedupe_us is None else event.at_us + spec.dedupe_us
+    if event.body.get("dedupe_until_us") != until_us:
+        yield "time", "it is deduped for another time than its tool's window"
 
 
 def is_fingerprinted(event: Event) -> bool:

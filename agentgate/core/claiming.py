@@ -6,7 +6,7 @@ from agentgate.approval import Requirement, requirement_digest
 from agentgate.canonical import Json
 from agentgate.chain import Link
 from agentgate.clock import to_us
-from agentgate.core.draft import Draft
+from agentgate.core.draft import Draft, Payload
 from agentgate.core.fold import state_event
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought, ask, denial, halt, is_asked_enough
@@ -30,18 +30,20 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """It will not start: a reason code that ends it."""
+    """It will not start: a reason code that ends it; ``earlier`` names the action that it repeats."""
 
     reason: str
+    earlier: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a claim reads beside the action: the switch, and who holds its resource."""
+    """What a claim reads beside the action: the switch, who holds its resource, and which action it repeats."""
 
     paused: bool
     resource_held_by: str | None = None
     holder_unknown: bool = False
+    repeats: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ def hindrance(run: RunRecord, action: ActionRecord, around: Surroundings, at_us:
     over = _limit_reached(run, action, at_us)
     if over is not None:
         return over
+    if around.repeats is not None:  # before the resource: a repeat of what is at work there is no turn to wait for
+        return Stop(reason="duplicate", earlier=around.repeats)
     if around.resource_held_by is not None and around.resource_held_by != action.id:
         return Wait(reason="blocked" if around.holder_unknown else "busy", blocking=around.resource_held_by)
     return None
@@ -116,13 +120,22 @@ def may_run_again(spec: ToolSpec, action: ActionRecord, at_us: int) -> bool:
     return False
 
 
-def start(draft: Draft, file: ActionFile, lease: Lease, *, fence: int, judgement: Judgement | None) -> ActionFile:
+def start(
+    draft: Draft,
+    file: ActionFile,
+    lease: Lease,
+    *,
+    fence: int,
+    judgement: Judgement | None,
+    dedupe_us: int | None = None,
+) -> ActionFile:
     """Record that the effect may begin.
 
     Args:
         draft: the transaction.
         file: the action, READY or UNKNOWN.
         lease: who, and for how long.
+        dedupe_us: how long from now the same request is a duplicate, where the tool says so.
         fence: as given by `opening`'s row.
         judgement: what the policy said at this claim; None where it spoke in this same transaction.
     """
@@ -138,6 +151,8 @@ def start(draft: Draft, file: ActionFile, lease: Lease, *, fence: int, judgement
     }
     if opened.approval is not None:
         body["approval"] = opened.approval
+    if dedupe_us is not None:
+        body["dedupe_until_us"] = draft.at_us + dedupe_us
     if judgement is not None:
         body |= judgement.at_claim(file.action.spec)
     payloads = () if judgement is None else judgement.payloads
@@ -179,14 +194,22 @@ def wait(draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None 
     draft.add("waited", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
 
 
-def refuse(draft: Draft, file: ActionFile, reason: str, judgement: Judgement | None = None) -> Error:
+def refuse(
+    draft: Draft,
+    file: ActionFile,
+    reason: str,
+    judgement: Judgement | None = None,
+    *,
+    payloads: tuple[Payload, ...] = (),
+) -> Error:
     """Record that it will not run, and return the words for the loop."""
     body: dict[str, Json] = {"reason": reason, "proposed": file.action.proposed_n}
     error = error_for(reason)
     if judgement is not None:
         body |= judgement.at_claim(file.action.spec)
         error = denial(judgement)[1] if reason in {"policy_denied", "aborted"} else error
-    draft.add("refused", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
+        payloads = (*payloads, *judgement.payloads)
+    draft.add("refused", body, action=file.action.id, payloads=payloads)
     if reason in _HALTING and draft.run.state is RunState.OPEN:
         halt(draft, reason)
     return error

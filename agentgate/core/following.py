@@ -16,6 +16,7 @@ from agentgate.core.binding import (
     Finding,
     SpecSaid,
     check_action,
+    check_deduped,
     check_fingerprints,
     check_payloads,
     check_said,
@@ -181,6 +182,7 @@ class Follower:
             if after.action.fence is None or after.action.fence <= self._fence:
                 self.broken("fence", event.n, "started: its fence does not grow over those before it")
             self._fence = after.action.fence or self._fence
+            self._tell(event, check_deduped(event, None if action.spec is None else self._spec(action.spec)))
         if is_fingerprinted(event):
             self._check_fingerprints(event, after, beside)
         if event.type == "proposed":

@@ -32,6 +32,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "busy": ("conflict", "another action works on the same resource", "try again shortly"),
         "blocked": ("unknown_outcome", "the outcome of another action like this, or on the same resource, is unknown",
                     "wait until it is reconciled"),
+        "duplicate": ("conflict", "the same call was made a short while ago, and happened or may have happened",
+                      "use what came of the earlier call; repeat it once the tool's window is over"),
         "policy_asks": ("policy_denied", "the policy does not allow another attempt now", "ask an operator"),
         "timeout": ("unknown_outcome", "it did not end in time; it may have happened", "do not repeat it; reconcile"),
         "crashed": ("unknown_outcome", "its worker died; it may have happened", "do not repeat it; reconcile"),
@@ -59,6 +61,7 @@ REVISABLE = frozenset(
         "limit_wall",
         "limit_pending",
         "limit_reserves",
+        "duplicate",
     }
 )
 

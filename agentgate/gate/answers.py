@@ -1,6 +1,6 @@
 """From an action as the record holds it to the outcome a caller is handed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
@@ -109,14 +109,27 @@ class Reader:
         return Refused(action=action.id, digest=action.digest.hex(), reason=reason, error=self._why(action, reason))
 
     def _why(self, action: ActionRecord, reason: str) -> Error:
-        if action.state_n == action.proposed_n:
-            payload = self.kept(action.run, action.proposed_n, "result")
+        if action.state_n == action.proposed_n or reason == "duplicate":
+            payload = self.kept(action.run, action.state_n, "result")
             if payload is not None:
-                return _observed(payload).error or error_for(reason)
+                told = _observed(payload).error or error_for(reason)
+                return self._earlier(action, told) if reason == "duplicate" else told
         event = self.event(action.run, action.state_n)
         if reason == "policy_denied" and "decision" in event.body:
             return denial_words(Decision.from_json(event.body["decision"], self._texts(event)))
         return error_for(reason)
+
+    def _earlier(self, action: ActionRecord, told: Error) -> Error:
+        """Tell what came of the action that this one repeats; another principal learns only that it is a repeat."""
+        named = told.details.get("action") if type(told.details) is dict else None
+        earlier = actions.file(self.connection, named) if type(named) is str else None
+        if earlier is None or earlier.action.principal != action.principal or earlier.action.tenant != action.tenant:
+            return replace(told, details=None)
+        outcome = self.outcome(earlier)
+        if outcome is None:  # found out meanwhile not to have happened
+            return replace(told, details={"action": earlier.action.id})
+        seen = outcome.observation.to_json()
+        return replace(told, details={"action": earlier.action.id, "reason": outcome.reason, "observation": seen})
 
     def _texts(self, event: Event) -> dict[str, str]:
         payload = self.kept(event.run, event.n, "texts")

@@ -1,6 +1,8 @@
 """Claiming: the last look before an effect, and the commit without which there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from sqlalchemy.engine import Connection
 
 from agentgate.approval import requirement_digest
 from agentgate.clock import to_us
@@ -18,13 +20,16 @@ from agentgate.core.claiming import (
     start,
     wait,
 )
+from agentgate.core.draft import Payload
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.reasons import doubt, error_for
-from agentgate.core.records import ActionFile, AttemptRecord
+from agentgate.core.recording import observed
+from agentgate.core.records import ActionFile, AttemptRecord, RunRecord
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import Transaction
 from agentgate.lease import Holder
+from agentgate.observation import Observation
 from agentgate.outcome import Outcome, Refused, Unknown
 from agentgate.policy.decision import Reserve
 from agentgate.process import is_gone
@@ -65,6 +70,7 @@ class Claimant:
         tool: the tool, as this gate knows it.
         content: the canonical bytes of the arguments.
         reserves: what the policy says the action spends.
+        salt: for what a refusal says, drawn before the transaction.
     """
 
     holder: str
@@ -72,6 +78,7 @@ class Claimant:
     tool: AnyTool
     content: bytes
     reserves: tuple[Reserve, ...]
+    salt: bytes
 
 
 def claim(
@@ -89,7 +96,7 @@ def claim(
         The claim; an outcome where the action waits; None where it ended, as the record then says.
     """
     draft, spec = transaction.draft, claimant.tool.spec
-    around = _surroundings(transaction, file, spec)
+    around = surroundings(transaction.connection, draft.run, file, spec, at_us=draft.at_us)
     hindered = hindrance(draft.run, file.action, around, draft.at_us)
     if (
         hindered is None and claimant.reserves
@@ -101,13 +108,14 @@ def claim(
         wait(draft, file, hindered)
         return waiting(file, hindered)
     if isinstance(hindered, Stop):
-        refuse(draft, file, hindered.reason)
+        refuse(draft, file, hindered.reason, payloads=_names_earlier(hindered, claimant))
         refuse_waiting(transaction)
         return None
     lease = Lease(holder=claimant.holder, lease_us=claimant.lease_us, timeout_us=to_us(spec.timeout))
     fence = actions.open_attempt(transaction.connection, opening(draft, file, lease))
     _lock(transaction, file, spec, fence)
-    started = start(draft, file, lease, fence=fence, judgement=judgement)
+    dedupe_us = None if spec.dedupe_window is None else to_us(spec.dedupe_window)
+    started = start(draft, file, lease, fence=fence, judgement=judgement, dedupe_us=dedupe_us)
     attempt = started.current
     assert attempt is not None  # `started` made it
     return Claim(
@@ -118,6 +126,15 @@ def claim(
         tenant=draft.run.tenant,
         asked_us=transaction.asked_us,
     )
+
+
+def _names_earlier(why: Stop, claimant: Claimant) -> tuple[Payload, ...]:
+    """Keep beside a refusal which action it repeats; what came of that one is read when it is told."""
+    if why.earlier is None:
+        return ()
+    told = replace(error_for(why.reason), details={"action": why.earlier})
+    content = observed(Observation(status="error", error=told))
+    return (Payload(kind="result", salt=claimant.salt, content=content),)
 
 
 def claim_again(
@@ -189,33 +206,39 @@ def waiting(file: ActionFile, why: Wait) -> Refused:
     )
 
 
-def _surroundings(transaction: Transaction, file: ActionFile, spec: ToolSpec) -> Surroundings:
-    action, connection = file.action, transaction.connection
-    tenant = transaction.draft.run.tenant
-    paused = locks.paused(connection, tenant=tenant, namespace=action.namespace, tool=action.tool)
+def surroundings(
+    connection: Connection, run: RunRecord, file: ActionFile, spec: ToolSpec, *, at_us: int
+) -> Surroundings:
+    """Read what stands in an action's way: in the claim's transaction, or in a snapshot of somebody who waits."""
+    action = file.action
+    paused = locks.paused(connection, tenant=run.tenant, namespace=action.namespace, tool=action.tool)
     resource = locked_resource(file, spec)
     held = (
-        _unanswered(transaction, file, spec)
+        _unanswered(connection, file, spec, at_us=at_us)
         if resource is None
-        else locks.holder(connection, tenant=tenant, resource=resource)
+        else locks.holder(connection, tenant=run.tenant, resource=resource)
     )
-    if held is None:
-        return Surroundings(paused=paused)
-    return Surroundings(paused=paused, resource_held_by=held[0], holder_unknown=held[1])
+    deduped = spec.dedupe_window is not None and action.state is State.READY
+    return Surroundings(
+        paused=paused,
+        resource_held_by=None if held is None else held[0],
+        holder_unknown=held is not None and held[1],
+        repeats=locks.earlier(connection, action, at_us=at_us) if deduped else None,
+    )
 
 
-def _unanswered(transaction: Transaction, file: ActionFile, spec: ToolSpec) -> tuple[str, bool] | None:
+def _unanswered(connection: Connection, file: ActionFile, spec: ToolSpec, *, at_us: int) -> tuple[str, bool] | None:
     """Return the action that this one may repeat without anybody knowing, where it has no resource (design §5).
 
     An outcome that is unknown blocks; a worker that is gone is in the way until somebody takes over from it.
     """
     if spec.risk == "read_only" or file.action.resource is not None or file.action.state is not State.READY:
         return None
-    found = locks.unanswered(transaction.connection, file.action)
+    found = locks.unanswered(connection, file.action)
     doubted = next((id_ for id_, holder, _ in found if holder is None), None)
     if doubted is not None:
         return doubted, True
-    left = (id_ for id_, holder, until_us in found if until_us <= transaction.draft.at_us or _is_gone(holder))
+    left = (id_ for id_, holder, until_us in found if until_us <= at_us or _is_gone(holder))
     behind = next(left, None)
     return None if behind is None else (behind, False)
 

@@ -194,6 +194,7 @@ class Executor:
             tool=tool,
             content=look.payloads["arguments"].content,
             reserves=judgement.decision.reserves,
+            salt=self.ledger.salt(),
         )
         work = partial(
             _claimed,

@@ -98,7 +98,6 @@ def _check_kept(spec: ToolSpec) -> None:
         ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
         ("/confirm", spec.confirm is not None, "leave it out, and check in the tool itself"),
         ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
-        ("/dedupe_window_us", spec.dedupe_window is not None, "leave it out, and give calls a key"),
     )
     for path, is_asked, remedy in asked:
         if is_asked:

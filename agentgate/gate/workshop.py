@@ -140,6 +140,7 @@ class Workshop:
             tool=tool,
             content=arguments.content,
             reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
+            salt=self.ledger.salt(),
         )
         step = claim(transaction, file, claimant, None)
         return Settled(file=file, repeated=False, step=step)

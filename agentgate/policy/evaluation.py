@@ -17,6 +17,7 @@ from agentgate.policy.deadline import SHARED, Answer, Late, Raised, Returned, Th
 from agentgate.policy.decision import Decision, Reason, check_word, deny
 from agentgate.policy.identity import PolicyIdentity, of_function, stated
 from agentgate.policy.request import PolicyRequest
+from agentgate.policy.rules import RulePolicy
 
 GATE_RULE = "gate"
 """The rule of a denial that the gate makes itself, because no policy answered."""
@@ -91,19 +92,19 @@ def evaluate(
 ) -> Decision:
     """Ask ``policy`` about ``request``; never raises for what the policy does.
 
-    Either is handed a copy of the request's JSON. A closed policy is bounded by construction and answers in the
-    caller's thread, an open one in a thread that is abandoned when it is late.
+    Each is handed a copy of the request's JSON. Our own rules are bounded by construction and answer in the caller's
+    thread; whatever else says that it is closed, and an open policy, in a thread that is abandoned when it is late.
 
     Args:
         policy: who is asked.
         request: with every fact that the policy declares.
         within: how long it may take.
         clock: whose monotonic reading judges that; a late answer is no answer.
-        threads: where an open policy runs.
+        threads: where any other than our own rules runs.
     """
     until = clock.monotonic_us() + to_us(within)
     try:
-        closed = policy.identity.kind == "closed"
+        bounded = policy.identity.kind == "closed" and type(policy) is RulePolicy
         missing = next((name for name in policy.facts if name not in request.facts), None)
     except Exception as error:  # noqa: BLE001 - the caller's code
         return refused(RAISED, f"the policy raised {type(error).__name__}")
@@ -111,7 +112,7 @@ def evaluate(
         return refused(FACT_UNAVAILABLE, f"the fact {missing!r} was not fetched")
     # Its own copy, whoever it is: what people are shown before they agree is made of the request's arguments.
     asking = partial(_ask, policy, request.private())
-    answer = run_here(asking) if closed else threads.run(asking, within=within)
+    answer = run_here(asking) if bounded else threads.run(asking, within=within)
     if isinstance(answer, Returned) and clock.monotonic_us() > until:
         answer = Late()
     return _judged(answer)

@@ -1,11 +1,11 @@
-"""Rows that stand in an action's way: switches that pause, and locks on resources."""
+"""Rows that stand in an action's way: switches that pause, locks on resources, and the same request a while ago."""
 
 from sqlalchemy import and_, bindparam, delete, literal_column, or_, select, union_all
 from sqlalchemy.engine import Connection
 
-from agentgate.core.records import ActionRecord
+from agentgate.core.records import TAKEN, ActionRecord
 from agentgate.states import State
-from agentgate.store.schema import IN_DOUBT, OPEN, actions, attempts, locks, switches
+from agentgate.store.schema import DEDUPED, IN_DOUBT, OPEN, actions, attempts, locks, switches
 from agentgate.store.statements import Row, Statement, insert_all
 
 _PAUSED = Statement(
@@ -65,6 +65,20 @@ _UNANSWERED = Statement(
         .where(OPEN, _ALIKE),
     )
 )
+_EARLIER = Statement(
+    select(actions.c.id)
+    .where(
+        DEDUPED,
+        actions.c.tenant == bindparam("tenant"),
+        actions.c.request == bindparam("request"),
+        actions.c.id != bindparam("but"),
+        actions.c.dedupe_until_us > bindparam("at_us"),
+        # What is known not to have happened is no earlier one; an answer that came late may say otherwise.
+        or_(*(actions.c.state == state.value for state in sorted(TAKEN)), IN_DOUBT),
+    )
+    .order_by(actions.c.fence.desc())
+    .limit(1)
+)
 _RELEASE = Statement(
     delete(locks).where(
         locks.c.tenant == bindparam("tenant"),
@@ -117,3 +131,9 @@ def unanswered(connection: Connection, action: ActionRecord) -> list[Row]:
         namespace=action.namespace,
         tool=action.tool,
     )
+
+
+def earlier(connection: Connection, action: ActionRecord, *, at_us: int) -> str | None:
+    """Read which action has made the same request within its tool's window; None where none has."""
+    row = _EARLIER.row(connection, tenant=action.tenant, request=action.request, but=action.id, at_us=at_us)
+    return None if row is None else str(row[0])

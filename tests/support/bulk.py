@@ -68,6 +68,7 @@ def _batch(
             tool=tool,
             content=arguments.content,
             reserves=(),
+            salt=bytes(32),
         )
         claimed = claim(transaction, file, claimant, None)
         assert isinstance(claimed, Claim)

@@ -18,6 +18,7 @@ from agentgate.policy.decision import Decision, Reason, Reserve, allow, deny, re
 from agentgate.policy.evaluation import Policy, PythonPolicy, evaluate, python_policy
 from agentgate.policy.identity import PolicyIdentity
 from agentgate.policy.request import PolicyRequest
+from agentgate.policy.rules import parse_rules
 from support.asking import Watch, request
 
 SECRET = "the-secret-argument"
@@ -175,24 +176,32 @@ def test_an_answer_past_the_deadline_is_no_answer(kind: Any, takes_us: int, outc
 
     decision = evaluate(policy, request(), within=timedelta(milliseconds=1), clock=watch, threads=Threads())
 
-    # An open policy's thread may also be slower than a millisecond: then it is denied for that.
-    assert decision.outcome == outcome or (kind == "open" and codes(decision) == ["policy_timeout"])
+    # Its thread may also be slower than a millisecond: then it is denied for that.
+    assert decision.outcome == outcome or codes(decision) == ["policy_timeout"]
 
 
-def test_a_closed_policy_answers_in_the_callers_thread() -> None:
-    seen: list[int] = []
+def test_our_own_rules_answer_in_the_callers_thread() -> None:
+    threads = Threads()
+    rules = parse_rules(b"version: 1\nrules: [{name: all, match: {}, outcome: allow}]", source="p.yaml")
+    assert evaluate(rules, request(), within=LONG, clock=SystemClock(), threads=threads).outcome == "allow"
+    assert not threads._idle
 
+
+def test_a_policy_of_the_callers_that_says_it_is_closed_is_held_to_the_deadline_all_the_same(
+    hang: threading.Event,
+) -> None:
     @dataclass(frozen=True)
     class Closed:
         identity: PolicyIdentity = CLOSED
         facts: tuple[str, ...] = ()
 
         def decide(self, _request: PolicyRequest) -> Decision:
-            seen.append(threading.get_ident())
+            hang.wait(60)
             return allow()
 
-    assert evaluate(Closed(), request(), within=LONG, clock=SystemClock()).outcome == "allow"
-    assert seen == [threading.get_ident()]
+    short = timedelta(milliseconds=20)
+    decision = evaluate(Closed(), request(), within=short, clock=SystemClock(), threads=Threads())
+    assert codes(decision) == ["policy_timeout"]
 
 
 @pytest.mark.parametrize("attribute", ["identity", "facts"])
