@@ -18,9 +18,12 @@ from types import MappingProxyType
 _HOMES = MappingProxyType(
     {
         "AgentgateError": "agentgate.errors",
+        "Applied": "agentgate.tools.verdicts",
         "Approval": "agentgate.outcome",
         "Bounds": "agentgate.canonical",
+        "Argument": "agentgate.tools.expected",
         "Break": "agentgate.core.verification",
+        "Checked": "agentgate.tools.verdicts",
         "Damaged": "agentgate.errors",
         "Decision": "agentgate.policy.decision",
         "Difference": "agentgate.core.findings",
@@ -40,6 +43,7 @@ _HOMES = MappingProxyType(
         "Limits": "agentgate.limits",
         "Misuse": "agentgate.errors",
         "NoEffect": "agentgate.observation",
+        "NotApplied": "agentgate.tools.verdicts",
         "NotCanonical": "agentgate.errors",
         "NotEvaluated": "agentgate.core.findings",
         "NotFound": "agentgate.errors",
@@ -83,6 +87,7 @@ _HOMES = MappingProxyType(
         "abort": "agentgate.policy.decision",
         "allow": "agentgate.policy.decision",
         "deny": "agentgate.policy.decision",
+        "expected_state": "agentgate.tools.expected",
         "gated": "agentgate.tools.decorator",
         "migrate": "agentgate.gate.migrating",
         "python_policy": "agentgate.policy.evaluation",

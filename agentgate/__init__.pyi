@@ -153,6 +153,8 @@ from agentgate.tools.decorator import Function as Function
 from agentgate.tools.decorator import Tool as Tool
 from agentgate.tools.decorator import gated as gated
 from agentgate.tools.decorator import tool as tool
+from agentgate.tools.expected import Argument as Argument
+from agentgate.tools.expected import expected_state as expected_state
 from agentgate.tools.recovery import (
     FunctionName as FunctionName,
 )
@@ -175,3 +177,6 @@ from agentgate.tools.recovery import (
     Transactional as Transactional,
 )
 from agentgate.tools.spec import ToolSpec as ToolSpec
+from agentgate.tools.verdicts import Applied as Applied
+from agentgate.tools.verdicts import Checked as Checked
+from agentgate.tools.verdicts import NotApplied as NotApplied

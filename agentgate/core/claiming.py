@@ -182,7 +182,9 @@ def opening(draft: Draft, file: ActionFile, lease: Lease) -> AttemptRecord:
     )
 
 
-def wait(draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None = None) -> None:
+def wait(
+    draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None = None, *, payloads: tuple[Payload, ...] = ()
+) -> None:
     """Record that it waits; each reason once while the action stands where it stands."""
     if why.reason in file.action.waited:
         return
@@ -191,7 +193,8 @@ def wait(draft: Draft, file: ActionFile, why: Wait, judgement: Judgement | None 
         body["blocking"] = why.blocking
     if judgement is not None:
         body |= judgement.at_claim(file.action.spec)
-    draft.add("waited", body, action=file.action.id, payloads=() if judgement is None else judgement.payloads)
+        payloads = (*payloads, *judgement.payloads)
+    draft.add("waited", body, action=file.action.id, payloads=payloads)
 
 
 def refuse(

@@ -46,7 +46,7 @@ class Reader:
                     reason=action.reason or "succeeded",
                     observation=self.observation(action),
                     source=source,
-                    confirmed="unchecked",
+                    confirmed=action.confirmed or "unchecked",
                 )
             case State.FAILED:
                 error = self._error(action)
@@ -88,7 +88,7 @@ class Reader:
 
     def observation(self, action: ActionRecord) -> Observation:
         """Read what a finished action's loop is shown, cut to the tool's limit."""
-        whole = self._stored(action)
+        whole = self.stored(action)
         spec = self.spec(action)
         return whole if spec is None else shown(whole, limit=spec.max_output_bytes)
 
@@ -97,12 +97,13 @@ class Reader:
         stored = None if action.spec is None else events.document(self.connection, action.spec)
         return None if stored is None else from_document(stored[1])
 
-    def _stored(self, action: ActionRecord) -> Observation:
+    def stored(self, action: ActionRecord) -> Observation:
+        """Read what came of a finished action, whole."""
         payload = None if action.result_n is None else self.kept(action.run, action.result_n, "result")
         return Observation(status="ok", notes=("not_kept",)) if payload is None else _observed(payload)
 
     def _error(self, action: ActionRecord) -> Error:
-        return self._stored(action).error or error_for(action.reason or "internal")
+        return self.stored(action).error or error_for(action.reason or "internal")
 
     def _refused(self, action: ActionRecord) -> Refused:
         reason = action.reason or "refused"
@@ -151,7 +152,7 @@ class Reader:
             digest=action.digest.hex(),
             reason=action.reason or "unknown_outcome",
             question=self.approval(file) if asked else None,
-            error=doubt(action.reason, self._stored(action).error if action.result_n is not None else None),
+            error=doubt(action.reason, self.stored(action).error if action.result_n is not None else None),
             abandoned=action.state is State.ABANDONED,
         )
 

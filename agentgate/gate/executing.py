@@ -15,6 +15,7 @@ from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.performing import Performer
+from agentgate.gate.probing import Prober, has_probe
 from agentgate.gate.proposing import chance, view_of
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
@@ -60,12 +61,14 @@ class Executor:
         ledger: the record.
         settings: times to live.
         performer: runs what was claimed.
+        prober: asks tools about what is unknown.
         holder: names this gate in its leases.
     """
 
     ledger: Ledger
     settings: Settings
     performer: Performer
+    prober: Prober
     holder: Callable[[], Holder]
 
     def execute(self, mind: Mind, tenant: str, action: str, *, retry: bool) -> Outcome:
@@ -105,7 +108,7 @@ class Executor:
             return False
         return self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us)) is None
 
-    def _look(self, tenant: str, action: str) -> Look:
+    def _look(self, tenant: str, action: str, *, asking: bool = False) -> Look:
         with self.ledger.database.read() as connection:
             file = actions.file(connection, action)
             if file is None or file.action.tenant != tenant:
@@ -114,7 +117,7 @@ class Executor:
             if run is None:
                 raise Damaged(f"action {action}", "its run is missing")
             reader = Reader(connection=connection)
-            runnable = file.action.state in RUNNABLE
+            runnable = file.action.state in RUNNABLE or (asking and file.action.unresolved > 0)
             return Look(
                 file=file,
                 run=run,
@@ -138,6 +141,8 @@ class Executor:
                 return self._claim(mind, look)
             case State.UNKNOWN if self._runs_again(mind, look, now_us):
                 return self._claim(mind, look)
+            case State.UNKNOWN if has_probe(self._tool(mind, look), look.file):
+                return self._probe(mind, look)
             case _ if first and action.state in REPLAYED:
                 return self._change(look, partial(_replay, outcome=look.outcome))
         return look.outcome
@@ -169,6 +174,30 @@ class Executor:
             return look.outcome
         code = "crashed" if gone else "lease_lost"
         return self._change(look, partial(_take_over, code=code, by=str(self.holder())))
+
+    def probe(self, mind: Mind, tenant: str, action: str) -> bool:
+        """Ask a tool about an action's attempts in doubt, where it can be asked, and start nothing.
+
+        Returns:
+            Whether its answer was asked for and recorded, as far as it settles something.
+
+        Raises:
+            NotFound: no such action in this tenant.
+        """
+        look = self._look(tenant, action, asking=True)
+        if not has_probe(self._tool(mind, look), look.file):
+            return False
+        self._probe(mind, look)
+        with self.ledger.database.read() as connection:
+            found = actions.read(connection, action)
+        return found is not None and found.unresolved == 0
+
+    def _probe(self, mind: Mind, look: Look) -> Claim | Outcome | None:
+        """Ask whether it happened; an answer about what has moved meanwhile is dropped."""
+        tool = self._tool(mind, look)
+        assert tool is not None  # it has a probe
+        answer = self.prober.ask(tool, look.file, _read(look, "arguments"))
+        return self._change(look, partial(self.prober.record, tool=tool, answer=answer))
 
     def _runs_again(self, mind: Mind, look: Look, now_us: int) -> bool:
         tool = self._tool(mind, look)

@@ -17,7 +17,7 @@ from agentgate.store import committing, events, runs
 from agentgate.store.engine import Database
 from agentgate.store.version import check_version
 from agentgate.tools.decorator import AnyTool
-from agentgate.tools.recovery import Probe, Transactional
+from agentgate.tools.recovery import Transactional
 from agentgate.tools.spec import ToolSpec
 
 
@@ -94,9 +94,8 @@ def _check_kept(spec: ToolSpec) -> None:
     """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
     asked = (
         ("/sensitive", bool(spec.sensitive), "leave it out: this gate has no key to seal them with"),
-        ("/recovery", isinstance(spec.recovery, Transactional | Probe), "use Repeat, Keyed or Operator"),
+        ("/recovery", isinstance(spec.recovery, Transactional), "use Repeat, Keyed, Probe or Operator"),
         ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
-        ("/confirm", spec.confirm is not None, "leave it out, and check in the tool itself"),
         ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
     )
     for path, is_asked, remedy in asked:

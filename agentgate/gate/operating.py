@@ -115,6 +115,23 @@ class Operating:
         scope = switching.scope_of(tenant, tool, namespace)
         return switching.resume(self._shop.ledger, scope, by=check_name(by, "by"), reason=reason)
 
+    def confirm(self, action: Proposal | str, *, tenant: str = DEFAULT_TENANT) -> Proposal:
+        """Ask a tool's own check whether the world is as an action should have left it: the first time, or again.
+
+        Args:
+            action: a proposal, or an action's id.
+            tenant: of an action given by its id.
+
+        Returns:
+            The action, whose outcome says what the latest check that could tell has said.
+
+        Raises:
+            NotPossible: it has not happened, or this gate has no tool of its definition with a confirm function.
+        """
+        tenant, id_ = named(action, tenant)
+        self._shop.confirm(tenant, id_)
+        return self._shop.proposal(tenant, id_, repeated=True)
+
     def close_run(self, run: Run, *, by: str) -> None:
         """Close a run: nothing of it starts any more, what waits is refused.
 

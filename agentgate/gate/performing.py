@@ -1,7 +1,7 @@
 """Performing a claimed effect: outside any transaction, then recorded in one, whatever comes of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,9 @@ from agentgate.errors import Unavailable
 from agentgate.event import decode
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim
+from agentgate.gate.confirming import Checker
 from agentgate.gate.ledger import Ledger, Transaction, log
+from agentgate.gate.settings import Settings
 from agentgate.heartbeat import Heartbeat
 from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
@@ -38,17 +40,17 @@ class Performer:
     Args:
         ledger: where their ends are recorded.
         heartbeat: keeps their leases.
-        lease_us: how long a lease lasts.
+        settings: how long a lease lasts, and a check.
         fingerprint_key: the tenant's key, by tenant.
     """
 
     ledger: Ledger
     heartbeat: Heartbeat
-    lease_us: int
+    settings: Settings
     fingerprint_key: Callable[[str], bytes | None]
 
     def perform(self, claim: Claim) -> Outcome:
-        """Run a claimed effect and record its end.
+        """Run a claimed effect, record its end, and have it checked where its tool can do that.
 
         Raises:
             BaseException: an interruption (KeyboardInterrupt, SystemExit), once the end is recorded.
@@ -62,12 +64,20 @@ class Performer:
         try:
             effect = self._effect(claim)
             with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
-                return work.do(partial(self._begin, claim, effect), seconds=to_us(claim.tool.spec.timeout) / 1e6)
+                outcome = work.do(partial(self._begin, claim, effect), seconds=to_us(claim.tool.spec.timeout) / 1e6)
         except BaseException as error:
             work.leave(error)
             if work.failure is not None and work.failure is not error:
                 log.warning("end not recorded", action=claim.file.action.id, error=type(work.failure).__name__)
             raise
+        return self.confirmed(claim, outcome)
+
+    def confirmed(self, claim: Claim, outcome: Outcome) -> Outcome:
+        """Check an effect that has happened and is on record, where its tool can be asked."""
+        if not isinstance(outcome, Done) or outcome.confirmed != "unchecked" or claim.tool.confirm is None:
+            return outcome
+        checker = Checker(ledger=self.ledger, settings=self.settings, handle=self.handle)
+        return replace(outcome, confirmed=checker.after(claim.tool, claim.tenant, outcome.action))
 
     def _begin(self, claim: Claim, effect: Effect) -> Any:
         """Make the call, in the effect's own thread.
@@ -75,7 +85,7 @@ class Performer:
         Raises:
             NoEffect: the lease is over already, or no call can be made of the arguments.
         """
-        if self.ledger.clock.monotonic_us() >= claim.asked_us + self.lease_us:
+        if self.ledger.clock.monotonic_us() >= claim.asked_us + self.settings.lease_us:
             raise NoEffect("the lease was over before the effect could begin", code="lease_lost")
         args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
         return claim.tool.fn(*args, **named)
@@ -91,10 +101,29 @@ class Performer:
         return self._record(claim, ended)
 
     def _effect(self, claim: Claim) -> Effect:
-        action, attempt = claim.file.action, claim.attempt
+        return self.handle(
+            claim.file.action,
+            claim.attempt,
+            deadline_us=claim.attempt.deadline_us,
+            within_us=to_us(claim.tool.spec.timeout),
+            lease_until_us=claim.asked_us + self.settings.lease_us,
+        )
+
+    def handle(
+        self, action: ActionRecord, attempt: AttemptRecord, *, deadline_us: int, within_us: int, lease_until_us: int
+    ) -> Effect:
+        """Make what a tool's functions know of an attempt.
+
+        Args:
+            action: what they are about.
+            attempt: whose number and fence they see.
+            deadline_us: on the ledger clock, what they are told of their time.
+            within_us: how long they have, from now.
+            lease_until_us: on the monotonic clock.
+        """
         key = idempotency_key(
             ledger=self.ledger.id,
-            tenant=claim.tenant,
+            tenant=action.tenant,
             namespace=action.namespace,
             tool=action.tool,
             key={"source": action.key.source, "scope": action.key.scope, "text": action.key.text},
@@ -105,12 +134,12 @@ class Performer:
             idempotency_key=key,
             attempt=attempt.number,
             fence=attempt.fence,
-            deadline=to_datetime(attempt.deadline_us),
-            tenant=claim.tenant,
+            deadline=to_datetime(deadline_us),
+            tenant=action.tenant,
             principal=action.principal,
             clock=self.ledger.clock,
-            until_us=self.ledger.clock.monotonic_us() + to_us(claim.tool.spec.timeout),
-            lease_until_us=claim.asked_us + self.lease_us,
+            until_us=self.ledger.clock.monotonic_us() + within_us,
+            lease_until_us=lease_until_us,
         )
 
     def _read(self, claim: Claim, end: End) -> Ended:

@@ -22,6 +22,7 @@ class Settings:
         ready: how long an allowed action may wait to be executed.
         policy_within: how long a policy may think.
         fact_within: how long each fact may take to fetch.
+        check_within: how long a tool's own probe or confirm function may take.
         bounds: size, depth and nodes of arguments.
     """
 
@@ -31,10 +32,11 @@ class Settings:
     ready: timedelta = timedelta(hours=1)
     policy_within: timedelta = timedelta(seconds=5)
     fact_within: timedelta = timedelta(seconds=5)
+    check_within: timedelta = timedelta(seconds=30)
     bounds: Bounds = DEFAULT_BOUNDS
 
     def __post_init__(self) -> None:
-        for name in ("lease", "question", "grant", "ready", "policy_within", "fact_within"):
+        for name in ("lease", "question", "grant", "ready", "policy_within", "fact_within", "check_within"):
             span = getattr(self, name)
             if type(span) is not timedelta or not timedelta(0) < span <= LONGEST:
                 raise Misuse(f"{name}: give a positive timedelta of at most {LONGEST.days} days")

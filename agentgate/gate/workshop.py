@@ -16,12 +16,14 @@ from agentgate.gate import opening
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
+from agentgate.gate.confirming import Checker
 from agentgate.gate.executing import REPLAYED, Executor
 from agentgate.gate.handles import check_run
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import check_key, check_name, recordable
 from agentgate.gate.opening import Run
 from agentgate.gate.performing import Performer
+from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Call, Mind
@@ -80,10 +82,12 @@ class Workshop:
         self._holders: dict[int, Holder] = {}
         self._registering = threading.Lock()
         self.heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us, clock=ledger.clock)
-        self.performer = Performer(
-            ledger=ledger, heartbeat=self.heartbeat, lease_us=settings.lease_us, fingerprint_key=self.key
+        self.performer = Performer(ledger=ledger, heartbeat=self.heartbeat, settings=settings, fingerprint_key=self.key)
+        prober = Prober(ledger=ledger, settings=settings, performer=self.performer, holder=self.this_process)
+        self.executor = Executor(
+            ledger=ledger, settings=settings, performer=self.performer, prober=prober, holder=self.this_process
         )
-        self.executor = Executor(ledger=ledger, settings=settings, performer=self.performer, holder=self.this_process)
+        self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
 
@@ -118,6 +122,13 @@ class Workshop:
             return self.executor.execute(mind, run.tenant, action.id, retry=retry)
         proposal = self.proposal(run.tenant, action.id, repeated=False)
         return proposal.outcome or self.executor.execute(mind, run.tenant, action.id, retry=False)
+
+    def confirm(self, tenant: str, action: str) -> None:
+        """Have an action's tool check, now, whether the world is as it should have left it."""
+        with self.ledger.database.read() as connection:
+            found = actions.read(connection, action)
+        tool = None if found is None else self.mind.tools.lookup(found.namespace, found.tool)
+        self.checker.check(tool, tenant, action)
 
     def _settle(
         self, mind: Mind, run: Run, call: Call, *, supersede: bool, then: Callable[[Transaction, Proposed], Settled]

@@ -30,7 +30,9 @@ class Function:
     """A confirm or probe function with what it is called in the record; its code is never hashed.
 
     Args:
-        call: the function itself.
+        call: the function itself, no coroutine function. A probe is called with ``(effect, arguments)`` and answers
+            `Applied`, `NotApplied`, True or False; a confirm with ``(effect, arguments, result)`` and answers
+            `Checked`, True or False. None, or a raise, says of either that it cannot tell.
         name: stable over refactorings.
         version: another one whenever it may answer otherwise.
     """
@@ -158,8 +160,8 @@ def gated(
     /,
     *,
     passing: Passing | None = None,
-    confirm: Callable[..., Any] | None = None,
-    probe: Callable[..., Any] | None = None,
+    confirm: Callable[..., Any] | Function | None = None,
+    probe: Callable[..., Any] | Function | None = None,
 ) -> AnyTool:
     """Make a tool of an existing callable or a framework's tool object, by the spec that stands beside it.
 
@@ -169,17 +171,14 @@ def gated(
             (as LangChain's tools are), which takes the arguments whole and is preferred to calling the object. A
             parameter annotated as `Effect` gets it.
         passing: ``keywords`` or ``one``, where the target wants it otherwise.
-        confirm: the function that the spec names as ``confirm``.
-        probe: the function that the spec names as ``probe``.
+        confirm: the function that the spec names as ``confirm``, bare or as a `Function` of that name and version.
+        probe: the function that the spec names as ``probe``, bare or as a `Function` of that name and version.
 
     Raises:
         SpecRefused: no target that can be called, or a function that the spec does not name.
     """
-    for field, named, given in (("confirm", spec.confirm, confirm), ("probe", spec.probe, probe)):
-        if (named is None) != (given is None) or not (given is None or callable(given)):
-            raise SpecRefused(
-                spec.name, f"/{field}", "named and not given, or the reverse", "name it in the spec, and give it"
-            )
+    confirming = _given(confirm, spec.confirm, tool=spec.name, path="/confirm")
+    probing = _given(probe, spec.probe, tool=spec.name, path="/probe")
     function, style = _called(target, passing, spec.name)
     effect = effect_parameter(function, tool=spec.name)
     if effect is not None and not undeclared_arguments(spec.checked_input, {effect: None}):
@@ -192,8 +191,8 @@ def gated(
         fn=function,
         effect_parameter=effect,
         is_coroutine=_is_coroutine(function, spec.name),
-        confirm=confirm,
-        probe=probe,
+        confirm=confirming,
+        probe=probing,
         binding=bind_as_given(function, style, effect),
     )
 
@@ -211,16 +210,33 @@ def _decorated(declared: Declaration, function: Callable[P, R]) -> Tool[P, R]:
         raise SpecRefused(
             name, f"/input_schema{refused[0]}", "its own type refuses the default", "widen the type: X | None"
         )
-    confirm, probe = declared.get("confirm"), declared.get("probe")
     return Tool(
         spec=spec,
         fn=function,
         effect_parameter=hints.effect,
         is_coroutine=is_coroutine,
-        confirm=None if confirm is None else confirm.call,
-        probe=None if probe is None else probe.call,
+        confirm=_given(declared.get("confirm"), spec.confirm, tool=name, path="/confirm"),
+        probe=_given(declared.get("probe"), spec.probe, tool=name, path="/probe"),
         binding=bind_by_hints(hints),
     )
+
+
+_NO_PLAIN_FUNCTIONS = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+def _given(given: object, named: FunctionName | None, *, tool: str, path: str) -> Callable[..., Any] | None:
+    """Return the function that the spec names, as the gate asks it: in a thread, under a time-out."""
+    if (named is None) != (given is None) or (isinstance(given, Function) and given.declared != named):
+        raise SpecRefused(tool, path, "named and not given, or the reverse", "name it in the spec, and give it")
+    call = given.call if isinstance(given, Function) else given
+    if call is None:
+        return None
+    if not callable(call):
+        raise SpecRefused(tool, path, "nothing that can be called", "give a function")
+    if any(kind(called) for kind in _NO_PLAIN_FUNCTIONS for called in (call, type(call).__call__)):
+        remedy = "give a plain function; where something is awaited, it can call asyncio.run(...) itself"
+        raise SpecRefused(tool, path, "a coroutine function or a generator", remedy)
+    return call
 
 
 def _check_function(function: object, name: object) -> None:

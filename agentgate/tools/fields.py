@@ -93,7 +93,7 @@ def settle_recovery(recovery: object, probe: object, *, risk: str, tool: str) ->
 
 def check_pointers(values: object, *, tool: str, path: str = "/sensitive") -> tuple[str, ...]:
     """Return JSON Pointers (RFC 6901) as a sorted set."""
-    return in_order(_check_pointer(value, tool=tool, path=path) for value in as_listed(values, tool=tool, path=path))
+    return in_order(check_pointer(value, tool=tool, path=path) for value in as_listed(values, tool=tool, path=path))
 
 
 def check_reach(pointers: Iterable[str], schema: CheckedSchema, *, root: Json, tool: str) -> None:
@@ -117,7 +117,8 @@ def check_reach(pointers: Iterable[str], schema: CheckedSchema, *, root: Json, t
             )
 
 
-def _check_pointer(value: object, *, tool: str, path: str) -> str:
+def check_pointer(value: object, *, tool: str, path: str) -> str:
+    """Return a JSON Pointer (RFC 6901)."""
     remedy = "write JSON Pointers like /card/number"
     if type(value) is not str or (value and not value.startswith("/")):
         raise SpecRefused(tool, path, "no JSON Pointer", remedy)
