@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS arrivals (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS arrivals_by_key ON arrivals (key, verdict);
 CREATE TABLE IF NOT EXISTS fences (resource TEXT PRIMARY KEY, fence INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS barred (key TEXT PRIMARY KEY, fence INTEGER NOT NULL) STRICT;
 """
 
 
@@ -36,7 +37,7 @@ class Arrival:
         resource: what it wanted to change.
         fence: the attempt's fence.
         verdict: ``applied``; ``repeated`` where the key was known and is deduped; ``fenced`` where a higher fence
-            had been there before.
+            had been there before, or where the attempt was asked about and had not come through.
     """
 
     key: str
@@ -84,9 +85,29 @@ class Downstream:
             raise ToolError("precondition_failed", "a worker with a higher fence has been here", effect="none")
         return verdict == "applied"
 
+    def has_applied(self, effect: Effect) -> bool:
+        """Tell whether a key was applied, and let nobody apply it who comes with this fence or an older one.
+
+        What a downstream that can be probed does: after "no" the attempt that was asked about can no longer come
+        through. Call it from a probe, with the effect that it is given.
+        """
+        with self._transaction() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM arrivals WHERE key = ? AND verdict = 'applied' LIMIT 1", (effect.idempotency_key,)
+            ).fetchone()
+            if row is None:
+                connection.execute("INSERT OR IGNORE INTO barred VALUES (?, 0)", (effect.idempotency_key,))
+                connection.execute(
+                    "UPDATE barred SET fence = max(fence, ?) WHERE key = ?", (effect.fence, effect.idempotency_key)
+                )
+        return row is not None
+
     def _judge(self, connection: sqlite3.Connection, effect: Effect, resource: str) -> str:
         row = connection.execute("SELECT fence FROM fences WHERE resource = ?", (resource,)).fetchone()
         if row is not None and effect.fence < row[0]:
+            return "fenced"
+        barred = connection.execute("SELECT fence FROM barred WHERE key = ?", (effect.idempotency_key,)).fetchone()
+        if barred is not None and effect.fence <= barred[0]:
             return "fenced"
         connection.execute("INSERT OR REPLACE INTO fences VALUES (?, ?)", (resource, effect.fence))
         known = connection.execute(
