@@ -23,6 +23,7 @@ _HOMES = MappingProxyType(
         "Bounds": "agentgate.canonical",
         "Argument": "agentgate.tools.expected",
         "Break": "agentgate.core.verification",
+        "Call": "agentgate.gate.calls",
         "Checked": "agentgate.tools.verdicts",
         "Damaged": "agentgate.errors",
         "Decision": "agentgate.policy.decision",

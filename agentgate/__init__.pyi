@@ -66,6 +66,7 @@ from agentgate.errors import (
 from agentgate.errors import (
     WrongSchema as WrongSchema,
 )
+from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run

@@ -133,6 +133,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "key": _KEY,
                 "revision": ordinal,
                 "intended?": _KEY,
+                "intended_revision?": ordinal,
                 "edits?": identifier,
                 "raw_bytes?": count,
                 "request?": hash32,

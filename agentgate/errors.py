@@ -108,17 +108,25 @@ class Ungated(Misuse):
 
 
 class KeyConflict(Misuse):
-    """The key names another intent: other arguments, or another principal's action."""
+    """The key names another intent: other arguments, or another principal's action.
+
+    Args:
+        tool: the tool's name.
+        key: the key's text.
+        call: which call of a batch, from 0; None where it was proposed alone.
+    """
 
     code: ClassVar[str] = "key_conflict"
 
-    def __init__(self, tool: str, key: str) -> None:
-        super().__init__(tool, key)
+    def __init__(self, tool: str, key: str, call: int | None = None) -> None:
+        super().__init__(tool, key, *(() if call is None else (call,)))
         self.tool = tool
         self.key = key
+        self.call = call
 
     def __str__(self) -> str:
-        return f"key {self.key!r} of tool {self.tool!r} stands for another call; use a new key for a new intent"
+        told = f"key {self.key!r} of tool {self.tool!r} stands for another call; use a new key for a new intent"
+        return told if self.call is None else f"calls[{self.call}]: {told}; nothing of this batch was recorded"
 
 
 class RunConflict(Misuse):

@@ -6,6 +6,7 @@ from the events by the same functions that verification uses, so no row can say 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.chain import Head, Link
@@ -99,6 +100,16 @@ class Draft:
     def next_n(self) -> int:
         """The position of the next event."""
         return self._head.n
+
+    @property
+    def is_begun(self) -> bool:
+        """Tell whether there is an event to write."""
+        return bool(self._links)
+
+    @property
+    def files(self) -> Mapping[str, ActionFile]:
+        """Every action that was read or made, as the events so far leave it, in the order in which they came."""
+        return MappingProxyType(self._files)
 
     def read(self, file: ActionFile) -> None:
         """Bring in an action as it stands in the database."""

@@ -9,10 +9,10 @@ from agentgate.core.draft import Draft, Payload
 from agentgate.core.judging import Judgement, validator, words
 from agentgate.core.presentation import present
 from agentgate.core.reasons import error_for
-from agentgate.core.records import ActionFile
+from agentgate.core.records import ActionFile, ActionRecord
 from agentgate.observation import Error, Observation
 from agentgate.policy.decision import Decision
-from agentgate.states import RunState
+from agentgate.states import RunState, State
 from agentgate.tools.spec import ToolSpec
 
 
@@ -27,7 +27,8 @@ class Thought:
         spec: the tool's spec; None where the tool is unknown.
         principal: on whose behalf.
         key: the key it asks for; ``own`` with the action's id where none was given.
-        intended: the key that an invalid input asked for and does not bind.
+        intended: the key that it asked for and does not bind: its input is invalid, or it was refused a place.
+        intended_revision: the revision of that key that the policy was asked about; None where it was not asked.
         arguments: the completed arguments, None where there are none to complete (see ``completed``).
         completed: whether there are arguments.
         supplied: what was sent, before defaults.
@@ -48,6 +49,7 @@ class Thought:
     principal: str
     key: Key
     intended: Key | None = None
+    intended_revision: int | None = None
     arguments: Json = None
     completed: bool = False
     supplied: Json = None
@@ -84,7 +86,17 @@ class Chance:
     question_us: int
 
 
-def propose(draft: Draft, thought: Thought, chance: Chance, *, revision: int) -> ActionFile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An action whose place a proposal takes: READY or HELD, in the draft of its own run."""
+
+    draft: Draft
+    action: ActionRecord
+
+
+def propose(
+    draft: Draft, thought: Thought, chance: Chance, *, revision: int, supersedes: Waiting | None = None
+) -> ActionFile:
     """Record a proposal, and what was decided about it.
 
     Args:
@@ -92,20 +104,26 @@ def propose(draft: Draft, thought: Thought, chance: Chance, *, revision: int) ->
         thought: the call.
         chance: ids and salts.
         revision: of the key, from 1.
+        supersedes: whose place it takes, unless it is refused: what is refused takes nobody's place, nor its key.
 
     Returns:
         The action as it stands: READY, HELD or REFUSED.
     """
+    refusal = thought.refusal or _refused_by_run(draft) or _refused_by_policy(thought)
+    judgement = thought.judgement
+    if refusal is None and judgement is not None and judgement.decision.requirement is not None:
+        frees = supersedes is not None and supersedes.draft is draft and supersedes.action.state is State.HELD
+        refusal = ("limit_pending", error_for("limit_pending")) if is_asked_enough(draft, but=int(frees)) else None
+    if supersedes is not None and refusal is not None:
+        thought, revision = _unplaced(thought, revision), 1
+    elif supersedes is not None:
+        supersedes.draft.add("superseded", {"successor": thought.id}, action=supersedes.action.id)
     digest = _digest(draft, thought, chance, revision)
     body = _body(thought, digest, revision)
     payloads = thought.payloads
-    refusal = thought.refusal or _refused_by_run(draft) or _refused_by_policy(thought)
-    judgement = thought.judgement
     if judgement is not None:
         body |= judgement.fields()
         payloads += judgement.payloads
-    if refusal is None and judgement is not None and judgement.decision.requirement is not None:
-        refusal = ("limit_pending", error_for("limit_pending")) if is_asked_enough(draft) else None
     if refusal is not None:
         reason, error = refusal
         told = Payload(kind="result", salt=chance.salts[1], content=_told(error))
@@ -159,6 +177,7 @@ def _body(thought: Thought, digest: bytes, revision: int) -> dict[str, Json]:
         ("spec", None if thought.spec is None else thought.spec.digest.hex()),
         ("validator", None if thought.spec is None else validator()),
         ("intended", None if thought.intended is None else thought.intended.to_json()),
+        ("intended_revision", thought.intended_revision),
         ("raw_bytes", thought.raw_bytes),
         ("request", None if thought.request is None else thought.request.hex()),
         ("resource", None if thought.resource is None else thought.resource.hex()),
@@ -194,10 +213,10 @@ def denial_words(decision: Decision) -> Error:
     return Error(code="policy_denied", message=words(decision), details=details)
 
 
-def is_asked_enough(draft: Draft) -> bool:
-    """Tell whether as many of the run's actions wait for a person as may."""
+def is_asked_enough(draft: Draft, *, but: int = 0) -> bool:
+    """Tell whether as many of the run's actions wait for a person as may, ``but`` so many that are about to end."""
     limit = draft.run.limits.get("pending")
-    return limit is not None and draft.run.counters.pending >= limit
+    return limit is not None and draft.run.counters.pending - but >= limit
 
 
 def ask(
@@ -251,3 +270,9 @@ def invalid(thought: Thought) -> Thought:
     if thought.key.source == "own":
         return thought
     return replace(thought, intended=thought.key, key=Key(source="own", text=thought.id))
+
+
+def _unplaced(thought: Thought, revision: int) -> Thought:
+    """Let go of the key that a waiting action keeps, and remember as what the policy was asked about this one."""
+    asked = None if thought.judgement is None else revision
+    return replace(invalid(thought), intended_revision=asked)

@@ -117,6 +117,8 @@ def rebuild(opened: Opened, case: Case, *, facts: tuple[str, ...]) -> PolicyRequ
     if "arguments" not in read:
         raise Gap("payload_missing:arguments")
     body: Mapping[str, Any] = proposed.body  # its shape was checked when it was read
+    # Asked about as what it would have become: it was refused that place, and does not bear the key.
+    displaced = "intended" in body and "intended_revision" in body
     return PolicyRequest(
         run=event.run,
         run_name=opened.name,
@@ -128,8 +130,8 @@ def rebuild(opened: Opened, case: Case, *, facts: tuple[str, ...]) -> PolicyRequ
         spec=_spec(event, case.spec),
         arguments=_value(read["arguments"]),
         provenance=_value(read["provenance"]) if "provenance" in read else None,
-        key=Key(**body["key"]),
-        revision=body["revision"],
+        key=Key(**body["intended"] if displaced else body["key"]),
+        revision=body["intended_revision"] if displaced else body["revision"],
         view=_view(event),
         facts=_facts(case, facts),
         at_us=_asked_at(event),

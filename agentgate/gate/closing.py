@@ -4,7 +4,7 @@ from agentgate.core.claiming import refuse
 from agentgate.core.draft import Payload
 from agentgate.errors import NotPossible
 from agentgate.gate.ledger import Transaction
-from agentgate.states import RunState
+from agentgate.states import RunState, State
 from agentgate.store import actions
 
 
@@ -14,9 +14,11 @@ def refuse_waiting(transaction: Transaction) -> None:
     if draft.run.state is RunState.OPEN:
         return
     reason = "run_halted" if draft.run.state is RunState.HALTED else "run_closed"
-    for id_ in actions.waiting(transaction.connection, draft.run.id):
-        if not draft.knows(id_):
-            refuse(draft, transaction.file(id_), reason)
+    stored = actions.waiting(transaction.connection, draft.run.id)
+    for id_ in dict.fromkeys((*draft.files, *stored)):  # what was drafted may wait already, or not any more
+        file = transaction.file(id_)
+        if file.action.state in {State.HELD, State.READY}:
+            refuse(draft, file, reason)
 
 
 def close(transaction: Transaction, *, by: str, payloads: tuple[Payload, ...]) -> None:

@@ -1,19 +1,20 @@
 """The gate: what a loop calls. Everything it does is in the modules beside it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from agentgate.action import Key
 from agentgate.clock import Clock, SystemClock
 from agentgate.gate import opening
+from agentgate.gate.calls import Call
 from agentgate.gate.handles import named
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
 from agentgate.gate.opening import Run
 from agentgate.gate.operating import Operating
 from agentgate.gate.settings import Settings
-from agentgate.gate.workshop import Workshop, call_of
+from agentgate.gate.workshop import Workshop
 from agentgate.limits import Limits
 from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
@@ -151,8 +152,36 @@ class Gate(Operating):
             KeyConflict: the key stands for another call, or for another principal's.
             Unavailable: the database could not be had; nothing was written.
         """
-        call = call_of(run, tool, arguments, key=key, namespace=namespace, principal=principal, provenance=provenance)
-        return self._shop.propose(run, call, supersede=supersede)
+        call = Call(
+            tool,
+            arguments,
+            key=key,
+            namespace=namespace,
+            principal=principal,
+            provenance=provenance,
+            supersede=supersede,
+        )
+        return self._shop.propose(run, call)
+
+    def propose_many(self, run: Run, calls: Sequence[Call]) -> list[Proposal]:
+        """Record several tool calls and what the policy says of each, in one commit; nothing runs.
+
+        They are decided in order, each on what those before it leave, as if they were proposed one after the other:
+        an invalid call is its own refusal, a held one holds nobody up, and a policy that ends the run refuses those
+        after it and those before it that wait.
+
+        Args:
+            run: from `Gate.run`.
+            calls: at most 100.
+
+        Returns:
+            A proposal for each call, in their order; execute them in any order, in any thread.
+
+        Raises:
+            KeyConflict: a key stands for another call, or for another principal's; nothing of the batch was recorded.
+            Unavailable: the database could not be had; nothing was written.
+        """
+        return self._shop.propose_many(run, calls)
 
     def execute(self, action: Proposal | str, *, tenant: str = DEFAULT_TENANT, retry: bool = False) -> Outcome:
         """Bring an action as far as it may go now, and say where that is.
@@ -184,5 +213,13 @@ class Gate(Operating):
         retry: bool = False,
     ) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows; arguments as in both."""
-        call = call_of(run, tool, arguments, key=key, namespace=namespace, principal=principal, provenance=provenance)
-        return self._shop.call(run, call, supersede=supersede, retry=retry)
+        call = Call(
+            tool,
+            arguments,
+            key=key,
+            namespace=namespace,
+            principal=principal,
+            provenance=provenance,
+            supersede=supersede,
+        )
+        return self._shop.call(run, call, retry=retry)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from agentgate.chain import Head
 from agentgate.clock import Clock
 from agentgate.core.draft import Draft, Payload, Plan
-from agentgate.core.records import ActionFile
+from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import AgentgateError, NotFound, Unavailable
 from agentgate.event import decode
 from agentgate.store import actions, committing, events, runs
@@ -61,18 +61,33 @@ class Transaction:
         connection: in the transaction.
         draft: of the run.
         asked_us: the monotonic clock just before the draft's own time was read.
+        drafts: of every run that this transaction changes, by id.
     """
 
     connection: Connection
     draft: Draft
     asked_us: int
+    drafts: dict[str, Draft]
+
+    def beside(self, run: str) -> Self:
+        """Return this same transaction on another run, whose chain it then also writes to.
+
+        Raises:
+            NotFound: there is no such run of this tenant.
+        """
+        if run not in self.drafts:
+            tenant = self.draft.run.tenant
+            self.drafts[run] = drafted(self.connection, run, tenant=tenant, at_us=self.draft.at_us)
+        return replace(self, draft=self.drafts[run])
 
     def file(self, action: str) -> ActionFile:
-        """Read an action as it stands now, ready to be changed.
+        """Read an action as it stands now, ready to be changed; once read, it stands as this transaction leaves it.
 
         Raises:
             NotFound: there is none of that id in this run.
         """
+        if self.draft.knows(action):
+            return self.draft.file(action)
         found = actions.file(self.connection, action)
         if found is None or found.action.run != self.draft.run.id:
             raise NotFound("action", action)
@@ -137,22 +152,21 @@ class Ledger:
         tenant: str | None,
         documents: tuple[tuple[bytes, str, bytes], ...],
     ) -> T:
-        done: tuple[T, Plan | None] | None = None
+        done: tuple[T, list[Plan]] | None = None
         try:
             with self.database.write() as connection:
                 transaction = self._begin(connection, run, tenant)
-                first_n = transaction.draft.next_n
                 result = work(transaction)
-                plan = self._plan(transaction.draft, documents) if transaction.draft.next_n > first_n else None
-                if plan is not None:
+                plans = [self._plan(draft, documents) for draft in transaction.drafts.values() if draft.is_begun]
+                for plan in plans:
                     committing.write(connection, plan)
-                done = result, plan
+                done = result, plans
         except Unavailable as error:
-            if error.reason != "commit" or done is None or done[1] is None or not self.landed(done[1]):
+            if error.reason != "commit" or done is None or not done[1] or not self.landed(done[1][0]):
                 raise
         assert done is not None  # the block ended well, or its commit was found in the database
-        result, plan = done
-        if plan is not None:
+        result, plans = done
+        for plan in plans:
             self._stored.update(digest for digest, _, _ in plan.documents)
             report(plan)
         return result
@@ -170,11 +184,8 @@ class Ledger:
     def _begin(self, connection: Connection, run: str, tenant: str | None) -> Transaction:
         asked_us = self.clock.monotonic_us()
         at_us = self.clock.now_us()  # after BEGIN IMMEDIATE: the order of times is the order of commits
-        record = runs.read(connection, run)
-        if record is None or tenant not in (None, record.tenant):
-            raise NotFound("run", run)
-        head = Head(run=run, n=record.n + 1, hash=record.head)
-        return Transaction(connection=connection, draft=Draft(head, record, at_us=at_us), asked_us=asked_us)
+        draft = drafted(connection, run, tenant=tenant, at_us=at_us)
+        return Transaction(connection=connection, draft=draft, asked_us=asked_us, drafts={run: draft})
 
     def landed(self, plan: Plan) -> bool:
         """Tell, after an error at COMMIT, whether the transaction is in the database all the same."""
@@ -184,6 +195,29 @@ class Ledger:
         except AgentgateError:
             return False
         return found is not None and found.hash == plan.links[0].hash
+
+
+def drafted(connection: Connection, run: str, *, tenant: str | None, at_us: int) -> Draft:
+    """Begin a draft of a run as it stands.
+
+    Args:
+        connection: where it is read.
+        run: its id.
+        tenant: whose it must be; None where that was asked before.
+        at_us: the time of what it will record.
+
+    Raises:
+        NotFound: there is no such run, or it is another tenant's.
+    """
+    record = runs.read(connection, run)
+    if record is None or tenant not in (None, record.tenant):
+        raise NotFound("run", run)
+    return draft_of(record, at_us=at_us)
+
+
+def draft_of(run: RunRecord, *, at_us: int) -> Draft:
+    """Begin a draft after the last event of a run."""
+    return Draft(Head(run=run.id, n=run.n + 1, hash=run.head), run, at_us=at_us)
 
 
 def report(plan: Plan) -> None:

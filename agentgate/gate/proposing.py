@@ -3,26 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection
 
-from agentgate.canonical import canonical
 from agentgate.clock import new_id
 from agentgate.core.claiming import expire
-from agentgate.core.proposing import Chance, Thought, propose
-from agentgate.core.reasons import REVISABLE
+from agentgate.core.proposing import Chance, Thought, Waiting, propose
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
-from agentgate.core.sameness import Asked, same_arguments
-from agentgate.errors import Damaged, KeyConflict, NotFound, Unavailable
-from agentgate.event import decode
+from agentgate.errors import NotFound, Unavailable
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import TRIES, Ledger, Transaction
 from agentgate.gate.settings import Settings
-from agentgate.gate.thinking import Call, Mind
+from agentgate.gate.standing import Standing, known, stand
+from agentgate.gate.thinking import Intent, Mind
 from agentgate.policy.request import Recent, View
-from agentgate.states import RunState, State
-from agentgate.store import actions, events, runs
+from agentgate.states import RunState
+from agentgate.store import actions, runs
 
 T = TypeVar("T")
 
@@ -39,22 +36,7 @@ class Seen:
 
     run: RunRecord
     view: View
-    standing: "Standing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What a key stands for when a call comes with it.
-
-    Args:
-        repeat: the action it repeats.
-        supersedes: the waiting action whose place it takes.
-        revision: the revision it would be, where it is a new action.
-    """
-
-    repeat: ActionRecord | None = None
-    supersedes: ActionRecord | None = None
-    revision: int = 1
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,71 +50,44 @@ class Proposed:
 
 def view_of(connection: Connection, run: RunRecord) -> View:
     """Build what a policy is shown of a run: its counters and its last actions, whatever its length."""
-    rows = actions.recent(connection, run.id)
-    recent = tuple(
-        Recent(
-            namespace=namespace,
-            tool=tool,
-            state=state,
-            reason=reason,
-            request=None if request is None else request.hex(),
-            outcome=None if outcome is None else outcome.hex(),
-        )
-        for namespace, tool, state, reason, request, outcome in rows
-    )
     # In the order in which the record has them: a policy that goes through them sees the same at a recheck.
-    return View(n=run.n, counters=dict(sorted(counted(run.counters).items())), budgets={}, recent=recent)
+    counters = dict(sorted(counted(run.counters).items()))
+    return View(n=run.n, counters=counters, budgets={}, recent=tuple(recent_of(connection, run).values()))
+
+
+def recent_of(connection: Connection, run: RunRecord) -> dict[str, Recent]:
+    """Read a run's last actions as a policy sees them, by id, newest first."""
+    return {row[0]: _recent(row[1:]) for row in actions.recent(connection, run.id)}
+
+
+def seen_as(action: ActionRecord) -> Recent:
+    """Return an action as a policy sees it among a run's last ones."""
+    found = (action.namespace, action.tool, action.state.value, action.reason, action.request, action.outcome)
+    return _recent(found)
+
+
+def _recent(row: tuple[Any, ...]) -> Recent:
+    namespace, tool, state, reason, request, outcome = row
+    return Recent(
+        namespace=namespace,
+        tool=tool,
+        state=state,
+        reason=reason,
+        request=None if request is None else request.hex(),
+        outcome=None if outcome is None else outcome.hex(),
+    )
 
 
 def standing(connection: Connection, run: RunRecord, thought: Thought, *, supersede: bool) -> Standing:
-    """Tell what the call's key stands for (design §8).
+    """Tell what the call's key stands for.
 
     Raises:
         KeyConflict: another intent, or another principal's.
     """
-    if thought.key.source == "own":
-        return Standing()
-    found = actions.newest(
-        connection, tenant=run.tenant, namespace=thought.namespace, tool=thought.tool, key=thought.key
-    )
+    found = known(connection, run.tenant, thought, supersede=supersede)
     if found is None:
         return Standing()
-    if found.principal != thought.principal:
-        raise KeyConflict(thought.tool, thought.key.text)
-    if _same_arguments(connection, found, thought):
-        again = found.state is State.REFUSED and found.reason in REVISABLE and not found.unresolved
-        return Standing(revision=found.revision + 1) if again else Standing(repeat=found)
-    if not supersede or found.attempts:
-        raise KeyConflict(thought.tool, thought.key.text)
-    waiting = found.state in {State.HELD, State.READY}
-    if waiting and found.run != run.id:  # its end would stand in another chain than this call's transaction writes
-        raise KeyConflict(thought.tool, thought.key.text)
-    return Standing(supersedes=found if waiting else None, revision=found.revision + 1)
-
-
-def _same_arguments(connection: Connection, found: ActionRecord, thought: Thought) -> bool:
-    """Compare with what was recorded: as supplied, or as completed; where they are gone, by fingerprint."""
-    new = Asked(supplied=canonical(thought.supplied), arguments=canonical(thought.arguments), request=thought.request)
-    supplied, arguments = (_content(connection, found, kind) for kind in ("supplied", "arguments"))
-    recorded = Asked(supplied=supplied, arguments=arguments, request=found.request)
-    if same_arguments(new, recorded):
-        return True
-    # A payload that was never there is the next one (docs/format.md); one that was erased is not.
-    return supplied is None and new.supplied == arguments and not _was_supplied(connection, found)
-
-
-def _content(connection: Connection, found: ActionRecord, kind: str) -> bytes | None:
-    payload = events.payload(connection, found.run, found.proposed_n, kind)
-    return None if payload is None else payload.content
-
-
-def _was_supplied(connection: Connection, found: ActionRecord) -> bool:
-    """Tell whether the proposal named what was supplied apart from what was completed."""
-    link = events.link(connection, found.run, found.proposed_n)
-    if link is None:
-        raise Damaged(f"run {found.run}", f"its event {found.proposed_n} is missing")
-    named = decode(link.encoded).body["payloads"]
-    return type(named) is dict and "supplied" in named
+    return stand(found.action, thought, same=found.same, attempted=found.attempted, supersede=supersede)
 
 
 class Proposer:
@@ -151,11 +106,10 @@ class Proposer:
         self,
         mind: Mind,
         run: str,
-        call: Call,
+        call: Intent,
         *,
         tenant: str,
         fingerprint_key: bytes | None,
-        supersede: bool,
         then: Callable[[Transaction, Proposed], T],
     ) -> T:
         """Record a call, or find the action that it repeats.
@@ -166,16 +120,15 @@ class Proposer:
             call: what was asked for.
             tenant: whose run it must be.
             fingerprint_key: the tenant's.
-            supersede: whether other arguments may take a waiting action's place.
             then: what else to do in the same transaction; its answer is returned.
         """
         thought = mind.think(call, fingerprint_key)
         for _ in range(TRIES):
-            seen = self._look(run, tenant, thought, supersede=supersede)
+            seen = self._look(run, tenant, thought, supersede=call.supersede)
             asked = self._ask(mind, thought, seen)
             repeat = seen.standing.repeat
             work = self._write if repeat is None else self._repeat
-            write = partial(work, thought=asked, seen=seen, supersede=supersede, then=then)
+            write = partial(work, thought=asked, seen=seen, supersede=call.supersede, then=then)
             # A repeat is of any run of the tenant: what happens to the action stands in its own run's chain.
             done = self._ledger.change(run if repeat is None else repeat.run, write, documents=mind.documents)
             if done is not None:
@@ -212,10 +165,9 @@ class Proposer:
         now = standing(transaction.connection, draft.run, thought, supersede=supersede)
         if now.repeat is not None or now.revision != seen.standing.revision:
             return None
-        if now.supersedes is not None:
-            transaction.file(now.supersedes.id)
-            draft.add("superseded", {"successor": thought.id}, action=now.supersedes.id)
-        file = propose(draft, thought, chance(self._ledger, self._settings), revision=now.revision)
+        waiting = None if now.supersedes is None else _waiting(transaction, now.supersedes)
+        drawn = chance(self._ledger, self._settings)
+        file = propose(draft, thought, drawn, revision=now.revision, supersedes=waiting)
         refuse_waiting(transaction)
         return then(transaction, Proposed(file=file, thought=thought, repeated=False))
 
@@ -237,6 +189,12 @@ class Proposer:
         if expire(transaction.draft, file):
             return None
         return then(transaction, Proposed(file=file, thought=thought, repeated=True))
+
+
+def _waiting(transaction: Transaction, action: ActionRecord) -> Waiting:
+    """Bring in the action whose place a proposal takes; its end stands in its own run's chain, whichever that is."""
+    its_run = transaction.beside(action.run)
+    return Waiting(draft=its_run.draft, action=its_run.file(action.id).action)
 
 
 def chance(ledger: Ledger, settings: Settings) -> Chance:

@@ -5,7 +5,7 @@ transaction is open.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agentgate.action import Key
 from agentgate.canonical import Json, canonical, parse, pointer, snapshot
@@ -32,8 +32,8 @@ from agentgate.tools.validation import check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What a caller asked for, as given.
+class Intent:
+    """What a caller asked for: its names are checked, its arguments are as given.
 
     Args:
         namespace: the tool's server.
@@ -42,14 +42,16 @@ class Call:
         principal: on whose behalf.
         key: the caller's key; None for a call that is its own intent.
         provenance: where the call came from, as the caller tells it.
+        supersede: whether it may take a waiting action's place.
     """
 
     namespace: str
     tool: str
-    arguments: object
+    arguments: object = field(repr=False)
     principal: str
     key: Key | None
-    provenance: object = None
+    provenance: object = field(default=None, repr=False)
+    supersede: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class Mind:
         contents = (content for _, content in self.policy.identity.documents)
         return tuple((document_digest("policy", content), "policy", content) for content in contents)
 
-    def think(self, call: Call, fingerprint_key: bytes | None) -> Thought:
+    def think(self, call: Intent, fingerprint_key: bytes | None) -> Thought:
         """Parse, complete and check a call; never raises for what is in it."""
         thought = self._named(call)
         try:
@@ -108,7 +110,7 @@ class Mind:
             return replace(invalid(thought), refusal=("invalid_arguments", error_))
         return self._fingerprinted(thought, fingerprint_key)
 
-    def _named(self, call: Call) -> Thought:
+    def _named(self, call: Intent) -> Thought:
         known = self.tools.lookup(call.namespace, call.tool)
         id_ = new_id(self.ledger.clock)
         return Thought(
@@ -120,7 +122,7 @@ class Mind:
             key=call.key or Key(source="own", text=id_),
         )
 
-    def _placed(self, thought: Thought, call: Call) -> Thought:
+    def _placed(self, thought: Thought, call: Intent) -> Thought:
         """Keep where the call came from, whatever becomes of its arguments: the action is bound to it."""
         if call.provenance is None:
             return thought
@@ -133,7 +135,7 @@ class Mind:
             return parse(arguments, bounds=self.settings.bounds)
         return snapshot(arguments, bounds=self.settings.bounds)
 
-    def _refused(self, thought: Thought, call: Call, error: Error, *, supplied: bytes | None = None) -> Thought:
+    def _refused(self, thought: Thought, call: Intent, error: Error, *, supplied: bytes | None = None) -> Thought:
         """Refuse the input itself; what reached a spec is kept, raw input that reached none is only measured."""
         reason = "unknown_tool" if error.code == "unknown_tool" else "invalid_arguments"
         raw = _raw(call.arguments)
@@ -144,7 +146,7 @@ class Mind:
             invalid(thought), refusal=(reason, error), payloads=thought.payloads + payloads, raw_bytes=measured
         )
 
-    def _unknown(self, call: Call) -> Error:
+    def _unknown(self, call: Intent) -> Error:
         near = list(self.tools.near(call.namespace, call.tool))
         return Error(
             code="unknown_tool",

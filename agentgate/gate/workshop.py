@@ -6,27 +6,26 @@ Both shells stand in front of it: here is what they share, and nothing that a ca
 import dataclasses
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agentgate.action import Key
 from agentgate.core.records import ActionFile
 from agentgate.gate import opening
 from agentgate.gate.answers import Reader
+from agentgate.gate.batching import Batcher
+from agentgate.gate.calls import Call, intent_of, intents_of
 from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.confirming import Checker
 from agentgate.gate.executing import REPLAYED, Executor
-from agentgate.gate.handles import check_run
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.names import check_key, check_name, recordable
 from agentgate.gate.opening import Run
 from agentgate.gate.performing import Performer
 from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
 from agentgate.gate.settings import Settings
-from agentgate.gate.thinking import Call, Mind
+from agentgate.gate.thinking import Mind
 from agentgate.heartbeat import Heartbeat
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Proposal
@@ -89,6 +88,7 @@ class Workshop:
         )
         self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)
+        self.batcher = Batcher(ledger=ledger, settings=settings)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
 
     def register(self, tool: AnyTool, *, replace: bool) -> None:
@@ -103,16 +103,27 @@ class Workshop:
         self.heartbeat.stop()
         self.ledger.database.close()
 
-    def propose(self, run: Run, call: Call, *, supersede: bool) -> Proposal:
+    def propose(self, run: Run, call: Call) -> Proposal:
         """Record a call, and start nothing."""
-        settled = self._settle(self.mind, run, call, supersede=supersede, then=_replayed)
+        settled = self._settle(self.mind, run, call, then=_replayed)
         return self.proposal(settled.file.action.tenant, settled.file.action.id, repeated=settled.repeated)
 
-    def call(self, run: Run, call: Call, *, supersede: bool, retry: bool) -> Outcome:
+    def propose_many(self, run: Run, calls: Sequence[Call]) -> list[Proposal]:
+        """Record several calls in one commit, and start nothing."""
+        intents = intents_of(run, calls)
+        if not intents:
+            return []
+        key = self.key(run.tenant)
+        entries = self.batcher.propose(self.mind, run.id, intents, tenant=run.tenant, fingerprint_key=key)
+        with self.ledger.database.read() as connection:
+            reader = Reader(connection=connection)
+            return [reader.proposal(run.tenant, entry.action, repeated=entry.repeated) for entry in entries]
+
+    def call(self, run: Run, call: Call, *, retry: bool) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows."""
         # What is thought through with these tools is claimed with them, whatever is registered meanwhile.
         mind = self.mind
-        settled = self._settle(mind, run, call, supersede=supersede, then=partial(self._claim_at_once, mind=mind))
+        settled = self._settle(mind, run, call, then=partial(self._claim_at_once, mind=mind))
         action = settled.file.action
         if isinstance(settled.step, Claim):
             return self.performer.perform(settled.step)
@@ -130,12 +141,10 @@ class Workshop:
         tool = None if found is None else self.mind.tools.lookup(found.namespace, found.tool)
         self.checker.check(tool, tenant, action)
 
-    def _settle(
-        self, mind: Mind, run: Run, call: Call, *, supersede: bool, then: Callable[[Transaction, Proposed], Settled]
-    ) -> Settled:
-        return self.proposer.propose(
-            mind, run.id, call, fingerprint_key=self.key(run.tenant), tenant=run.tenant, supersede=supersede, then=then
-        )
+    def _settle(self, mind: Mind, run: Run, call: Call, *, then: Callable[[Transaction, Proposed], Settled]) -> Settled:
+        intent = intent_of(run, call)
+        key = self.key(run.tenant)
+        return self.proposer.propose(mind, run.id, intent, fingerprint_key=key, tenant=run.tenant, then=then)
 
     def _claim_at_once(self, transaction: Transaction, proposed: Proposed, *, mind: Mind) -> Settled:
         """Claim in the proposal's own transaction: the policy has just spoken (design §3)."""
@@ -184,32 +193,6 @@ class Workshop:
                 for fence in fences
                 if actions.renew(connection, fence=fence, holder=holder, now_us=now_us, lease_us=lease_us)
             )
-
-
-def call_of(
-    run: Run,
-    tool: str,
-    arguments: object,
-    *,
-    key: str | Key | None,
-    namespace: str,
-    principal: str | None,
-    provenance: object,
-) -> Call:
-    """Read what a caller asks for.
-
-    Raises:
-        Misuse: a name, a key or the run's handle is none.
-    """
-    behalf = check_run(run).principal if principal is None else check_name(principal, "principal")
-    return Call(
-        namespace=recordable(namespace, "namespace"),
-        tool=recordable(tool, "tool"),
-        arguments=arguments,
-        principal=behalf,
-        key=check_key(key, principal=behalf),
-        provenance=provenance,
-    )
 
 
 def _replayed(transaction: Transaction, proposed: Proposed) -> Settled:

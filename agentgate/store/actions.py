@@ -1,6 +1,6 @@
 """Rows of actions, their attempts, approvals and votes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -43,6 +43,19 @@ _BY_KEY = Statement(
     .order_by(actions.c.revision.desc())
     .limit(1)
 )
+_ATTEMPTED = Statement(
+    select(actions.c.id)
+    .where(
+        actions.c.tenant == bindparam("tenant"),
+        actions.c.namespace == bindparam("namespace"),
+        actions.c.tool == bindparam("tool"),
+        actions.c.key_source == bindparam("source"),
+        actions.c.key_scope == bindparam("scope"),
+        actions.c.key_text == bindparam("text"),
+        actions.c.attempts > 0,
+    )
+    .limit(1)
+)
 _OF_RUN = Statement(
     select(actions)
     .where(actions.c.run == bindparam("run"), actions.c.id > bindparam("after"))
@@ -51,7 +64,15 @@ _OF_RUN = Statement(
 )
 _WAITING = Statement(select(actions.c.id).where(actions.c.run == bindparam("run"), WAITING))
 _RECENT = Statement(
-    select(actions.c.namespace, actions.c.tool, actions.c.state, actions.c.reason, actions.c.request, actions.c.outcome)
+    select(
+        actions.c.id,
+        actions.c.namespace,
+        actions.c.tool,
+        actions.c.state,
+        actions.c.reason,
+        actions.c.request,
+        actions.c.outcome,
+    )
     .where(actions.c.run == bindparam("run"))
     .order_by(actions.c.id.desc())
     .limit(RECENT)
@@ -198,13 +219,28 @@ def newest(connection: Connection, *, tenant: str, namespace: str, tool: str, ke
     return None if row is None else _action(row)
 
 
+def was_attempted(connection: Connection, action: ActionRecord) -> bool:
+    """Tell whether any revision of an action's key has ever started."""
+    key = action.key
+    found = _ATTEMPTED.row(
+        connection,
+        tenant=action.tenant,
+        namespace=action.namespace,
+        tool=action.tool,
+        source=key.source,
+        scope=key.scope,
+        text=key.text,
+    )
+    return found is not None
+
+
 def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200) -> list[ActionRecord]:
     """Read the next page of a run's actions, by id; the empty list is the end."""
     return [_action(row) for row in _OF_RUN.rows(connection, run=run, after=after, size=size)]
 
 
 def recent(connection: Connection, run: str) -> list[Row]:
-    """Read the newest actions of a run, newest first: (namespace, tool, state, reason, request, outcome)."""
+    """Read the newest actions of a run, newest first: (id, namespace, tool, state, reason, request, outcome)."""
     return _RECENT.rows(connection, run=run)
 
 
@@ -242,13 +278,19 @@ def _vote(row: Row) -> VoteRecord:
     return replace(vote, counted=bool(vote.counted))
 
 
+def add(connection: Connection, files: Sequence[ActionFile]) -> None:
+    """Write new actions, and what was asked about them; what else they have, `write` writes."""
+    insert_all(connection, actions, [to_row(file.action) for file in files])
+    insert_all(connection, approvals, [asdict(asked) for file in files for asked in file.approvals.values()])
+
+
 def write(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
-    """Write what changed of an action; return False if another transaction moved it.
+    """Write what changed of an action that is there; return False if another transaction moved it.
 
     A new attempt is there already, open: `open_attempt` wrote it, to be given its fence.
     """
     if before is None:
-        insert_all(connection, actions, [to_row(after.action)])
+        before = replace(after, attempts=MappingProxyType({}), votes=MappingProxyType({}))  # the rest `add` has written
     elif before.action is not after.action and not _move(connection, before.action, after.action):
         return False
     return (
@@ -269,10 +311,9 @@ def _move(connection: Connection, before: ActionRecord, after: ActionRecord) -> 
     return _MOVE.write(connection, {name: row[name] for name in _MOVING} | where) == 1
 
 
-def _write_attempts(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
-    known = {} if before is None else before.attempts
+def _write_attempts(connection: Connection, before: ActionFile, after: ActionFile) -> bool:
     for number, attempt in after.attempts.items():
-        was = known.get(number) or replace(attempt, state="open", unresolved=False, ended_n=None, late_n=None)
+        was = before.attempts.get(number) or replace(attempt, state="open", unresolved=False, ended_n=None, late_n=None)
         if was == attempt:
             continue
         moved = {
@@ -289,10 +330,9 @@ def _write_attempts(connection: Connection, before: ActionFile | None, after: Ac
     return True
 
 
-def _write_approvals(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
-    known = {} if before is None else before.approvals
+def _write_approvals(connection: Connection, before: ActionFile, after: ActionFile) -> bool:
     for id_, approval in after.approvals.items():
-        was = known.get(id_)
+        was = before.approvals.get(id_)
         if was is None:
             insert_all(connection, approvals, [asdict(approval)])
         elif was != approval:
@@ -302,10 +342,9 @@ def _write_approvals(connection: Connection, before: ActionFile | None, after: A
     return True
 
 
-def _write_votes(connection: Connection, before: ActionFile | None, after: ActionFile) -> bool:
-    known = {} if before is None else before.votes
+def _write_votes(connection: Connection, before: ActionFile, after: ActionFile) -> bool:
     for n, vote in after.votes.items():
-        was = known.get(n)
+        was = before.votes.get(n)
         if was is None:
             insert_all(connection, votes, [asdict(vote) | {"counted": int(vote.counted)}])
         elif was != vote:

@@ -21,6 +21,7 @@ def write(connection: Connection, plan: Plan) -> None:
         events.add_document(connection, digest, kind, content)
     if not runs.write(connection, plan.before, plan.after):
         raise Moved
+    actions.add(connection, [after for before, after in plan.files if before is None])
     for before, after in plan.files:
         if not actions.write(connection, before, after):
             raise Moved

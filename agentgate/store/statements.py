@@ -13,7 +13,8 @@ from sqlalchemy.sql import ClauseElement
 
 Row = tuple[Any, ...]
 
-MOST_ROWS = 500  # of one INSERT: SQLite takes 32,766 values unless it was built for more, a row has up to 31
+MOST_ROWS = 256  # of one INSERT: SQLite takes 32,766 values unless it was built for more, a row has up to 34
+_EXACT = 8
 
 
 class Statement:
@@ -56,11 +57,17 @@ class Statement:
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows with one statement, or with as many as the database's bound on a statement's values asks for."""
-    for start in range(0, len(rows), MOST_ROWS):
-        part = rows[start : start + MOST_ROWS]
+    """Insert rows: up to eight with one statement, more with one for each power of two in their number.
+
+    So each table has a dozen shapes of statement that are ever compiled, whatever the numbers that come.
+    """
+    start = 0
+    while start < len(rows):
+        left = min(len(rows) - start, MOST_ROWS)
+        part = rows[start : start + (left if left <= _EXACT else 1 << (left.bit_length() - 1))]
         values = {f"{name}_{i}": value for i, row in enumerate(part) for name, value in row.items()}
         _insert(table, len(part)).write(connection, values)
+        start += len(part)
 
 
 @lru_cache(maxsize=256)

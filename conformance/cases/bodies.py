@@ -62,6 +62,10 @@ OUTCOMES: dict[str, dict[str, Any]] = {
         "key": {"source": "own", "scope": "", "text": ACTION}, "validator": DECIDED["validator"],
         "payloads": {"raw": HASH, "result": HASH},
     },
+    "refused the place of what waits": {
+        **_CHECKED, **DECIDED, "decision": DENY, "outcome": "refused", "reason": "policy_denied",
+        "key": {"source": "own", "scope": "", "text": ACTION}, "intended": KEY, "intended_revision": 2,
+    },
     "refused, too long to be kept": {
         **_PROPOSED, "outcome": "refused", "reason": "invalid_arguments", "raw_bytes": 262_145, "spec": HASH,
         "validator": DECIDED["validator"],

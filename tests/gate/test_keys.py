@@ -288,12 +288,84 @@ def test_nothing_that_has_started_is_superseded(world: World) -> None:
             gate.call(run, "refund", TWO, key="k", supersede=True)
 
 
-def test_an_action_that_waits_in_another_run_is_not_superseded(world: World) -> None:
-    with world.gate() as gate:
+def test_an_action_that_waits_in_another_run_is_superseded_there(world: World) -> None:
+    with world.gate(policy=ScriptedPolicy(require_approval("big"))) as gate:
         waiting = gate.propose(opened(gate, "run-1"), "refund", ONE, key="k")
+        taken = gate.call(opened(gate, "run-2"), "refund", TWO, key="k", supersede=True)
+    assert isinstance(taken, Done)
+    superseded = world.events(waiting.action)[-1]
+    assert (superseded.type, superseded.run) == ("superseded", world.events(waiting.action)[0].run)
+    assert superseded.body["successor"] == taken.action
+    pending = "SELECT pending, refused FROM agentgate_runs WHERE name = 'run-1'"
+    assert world.sql(pending) == [(0, 1)]
+    assert not world.damage()
+
+
+def test_what_is_denied_takes_nobodys_place_and_not_its_key(world: World) -> None:
+    policy = ScriptedPolicy(require_approval("big"), deny("no"), require_approval("big"))
+    with world.gate(policy=policy) as gate:
+        run = opened(gate)
+        held = gate.propose(run, "refund", ONE, key="k")
+        denied = gate.propose(run, "refund", TWO, key="k", supersede=True)
+        again = gate.propose(run, "refund", ONE, key="k")
         with pytest.raises(KeyConflict):
-            gate.propose(opened(gate, "run-2"), "refund", TWO, key="k", supersede=True)
-    assert world.state(waiting.action) == "READY"
+            gate.propose(run, "refund", TWO, key="k")
+        taken = gate.propose(run, "refund", TWO, key="k", supersede=True)
+    assert (denied.state, denied.key) == ("REFUSED", denied.action)
+    assert (again.action, again.state) == (held.action, "HELD")
+    assert (taken.state, taken.revision) == ("HELD", 2)
+    body = world.events(denied.action)[0].body
+    assert (body["intended"], body["intended_revision"]) == ({"source": "caller", "scope": "", "text": "k"}, 2)
+    assert not world.damage()
+
+
+def test_the_policy_is_asked_again_about_a_denied_call_as_it_was_when_it_was_to_take_a_place(world: World) -> None:
+    def second_never(request: agentgate.PolicyRequest) -> agentgate.Decision:
+        return deny("no") if (request.key.text, request.revision) == ("k", 2) else allow("fine")
+
+    policy = agentgate.python_policy(second_never, identity="second never")
+    with world.gate(policy=policy) as gate:
+        gate.propose(opened(gate), "refund", ONE, key="k")
+        gate.propose(opened(gate), "refund", TWO, key="k", supersede=True)
+    report = agentgate.recheck(world.url, policy)
+    assert (report.verdict, report.rechecked) == ("same", 2)
+
+
+@pytest.mark.parametrize("how", ["halted", "too many questions"])
+def test_what_a_run_or_a_limit_refuses_takes_nobodys_place_either(world: World, how: str) -> None:
+    policy = ScriptedPolicy(require_approval("big"), abort("stop") if how == "halted" else require_approval("big"))
+    with world.gate(policy=policy) as gate:
+        held = gate.propose(opened(gate, "run-1"), "refund", ONE, key="k")
+        here = opened(gate, "run-2", limits=Limits(pending=0))
+        refused = gate.propose(here, "refund", TWO, key="k", supersede=True)
+    assert (refused.state, refused.key) == ("REFUSED", refused.action)
+    assert world.state(held.action) == "HELD"
+
+
+def test_a_question_that_takes_anothers_place_is_no_question_more(world: World) -> None:
+    with world.gate(policy=ScriptedPolicy(otherwise=require_approval("big"))) as gate:
+        run = opened(gate, limits=Limits(pending=1))
+        gate.propose(run, "refund", ONE, key="k")
+        proposal = gate.propose(run, "refund", TWO, key="k", supersede=True)
+    assert proposal.state == "HELD"
+    assert world.value("SELECT pending FROM agentgate_runs WHERE name = 'ticket-1'") == 1
+
+
+def test_a_key_of_which_any_revision_has_started_is_not_superseded(world: World) -> None:
+    def failing(n: int) -> int:
+        raise agentgate.NoEffect("nothing was sent")
+
+    with world.gate(named("failing", failing)) as gate:
+        run = opened(gate)
+        failed = gate.call(run, "failing", {"n": 1}, key="k")
+        gate.cancel(failed.action, by="ada", tenant="acme")
+        second = gate.propose(run, "failing", {"n": 1}, key="k")
+        for command in (gate.propose, gate.call):
+            with pytest.raises(KeyConflict):
+                command(run, "failing", {"n": 2}, key="k", supersede=True)
+        with pytest.raises(KeyConflict):
+            gate.propose_many(run, [agentgate.Call("failing", {"n": 2}, key="k", supersede=True)])
+    assert (second.revision, world.state(second.action)) == (2, "READY")
 
 
 def test_superseding_with_the_same_arguments_is_a_repeat(world: World) -> None:

@@ -136,7 +136,7 @@ def test_a_run_moves_from_where_it_was_read_and_from_nowhere_else(
 def test_an_action_is_read_as_it_was_written(database: Database, action: ActionRecord) -> None:
     def work(connection: Connection) -> None:
         _opened(connection)
-        assert actions.write(connection, None, ActionFile(action=action))
+        actions.add(connection, [ActionFile(action=action)])
         assert actions.read(connection, action.id) == action
         found = actions.newest(
             connection, tenant=action.tenant, namespace=action.namespace, tool=action.tool, key=action.key
@@ -144,7 +144,7 @@ def test_an_action_is_read_as_it_was_written(database: Database, action: ActionR
         assert found == action
         assert actions.of_run(connection, RUN) == [action]
         assert actions.waiting(connection, RUN) == ([action.id] if action.state in {"READY", "HELD"} else [])
-        shown = (action.namespace, action.tool, action.state, action.reason, action.request, action.outcome)
+        shown = (action.id, action.namespace, action.tool, action.state, action.reason, action.request, action.outcome)
         assert actions.recent(connection, RUN) == [shown]
 
     _example(database, work)
@@ -166,7 +166,7 @@ def test_an_action_moves_from_where_it_was_read_and_from_nowhere_else(
 
     def work(connection: Connection) -> None:
         _opened(connection)
-        actions.write(connection, None, ActionFile(action=action))
+        actions.add(connection, [ActionFile(action=action)])
         for stale in (
             replace(action, state=other_state),
             replace(action, last_n=action.last_n + 1),

@@ -78,7 +78,7 @@ def test_the_newest_revision_of_a_key_is_found_among_others(database: Database) 
             {"tool": "x", "revision": 9},
         ]
         for number, changed in enumerate(changes):
-            actions.write(connection, None, ActionFile(action=replace(base, id=an_id(number), **changed)))
+            actions.add(connection, [ActionFile(action=replace(base, id=an_id(number), **changed))])
         found = actions.newest(connection, tenant="acme", namespace="", tool="refund", key=base.key)
         assert found is not None
         assert found.revision == 3
@@ -94,8 +94,8 @@ def test_the_recent_actions_are_the_newest_and_bounded(database: Database) -> No
         runs.write(connection, None, walk.draft.run)
         for number in range(20):
             file = ActionFile(action=replace(base, id=an_id(number), tool=f"t{number}", revision=number + 1))
-            actions.write(connection, None, file)
-        assert [row[1] for row in actions.recent(connection, RUN)] == [f"t{number}" for number in range(19, 3, -1)]
+            actions.add(connection, [file])
+        assert [row[2] for row in actions.recent(connection, RUN)] == [f"t{number}" for number in range(19, 3, -1)]
         assert [a.tool for a in actions.of_run(connection, RUN, after=an_id(3), size=2)] == ["t4", "t5"]
         assert actions.recent(connection, an_id(500)) == []
 

@@ -82,6 +82,7 @@ _FULL: dict[str, dict[str, Json]] = {
         "key": KEY,
         "revision": 1,
         "intended": KEY,
+        "intended_revision": 2,
         "edits": an_id(9),
         "raw_bytes": 12,
         "request": HASH,
@@ -206,7 +207,17 @@ OPTIONAL: dict[str, frozenset[str]] = {
     "run_halted": frozenset({"by"}),
     "run_closed": frozenset({"by"}),
     "proposed": frozenset(
-        {"reason", "intended", "edits", "raw_bytes", "request", "resource", "expires_at_us", "approval"}
+        {
+            "reason",
+            "intended",
+            "intended_revision",
+            "edits",
+            "raw_bytes",
+            "request",
+            "resource",
+            "expires_at_us",
+            "approval",
+        }
     ),
     "voted": frozenset({"key", "signature"}),
     "question_asked": frozenset({"attempt"}),

@@ -14,7 +14,7 @@ from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.ledger import Transaction
 from agentgate.gate.performing import kept
 from agentgate.gate.proposing import chance, view_of
-from agentgate.gate.thinking import Call
+from agentgate.gate.thinking import Intent
 from agentgate.tools.decorator import AnyTool
 
 BATCH = 500
@@ -48,7 +48,7 @@ def _batch(
 ) -> None:
     view = view_of(transaction.connection, transaction.draft.run)
     for number in numbers:
-        call = Call(
+        call = Intent(
             namespace=tool.spec.namespace,
             tool=tool.spec.name,
             arguments={"account": "a1", "cents": number},
