@@ -12,7 +12,6 @@ from agentgate import (
     Key,
     KeyConflict,
     Limits,
-    Misuse,
     PolicyRequest,
     Refused,
     Unavailable,
@@ -21,7 +20,6 @@ from agentgate import (
     deny,
     require_approval,
 )
-from agentgate.gate.calls import MOST
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support import faulty
 from support.worlds import PRINCIPAL, World, kinds, opened
@@ -266,49 +264,6 @@ def test_an_action_whose_time_is_over_is_a_new_revision_in_the_same_commit(world
     assert [world.state(one.action) for one in over] == ["REFUSED", "REFUSED"]
     assert [(one.state, one.revision, one.repeated) for one in again] == [("READY", 2, False)] * 2
     assert not world.damage()
-
-
-# --- what a caller may hand over ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("calls", "told"),
-    [
-        ("refund", "calls: give a list of agentgate.Call"),
-        ({"tool": "refund"}, "calls: give a list of agentgate.Call"),
-        ((call for call in [refund(1)]), "calls: give a list of agentgate.Call"),
-        ([refund(1), {"tool": "refund"}], "calls[1]: give an agentgate.Call"),
-        ([refund(1), refund(2, "")], "calls[1].key: give a text of 1 to 200 characters"),
-        ([refund(1, principal=3)], "calls[0].principal: give a text of 1 to 200 characters"),
-        ([refund(1, supersede="no")], "calls[0].supersede: say True or False"),
-        ([Call(3, {})], "calls[0].tool: give a text"),  # type: ignore[arg-type]
-        ([refund(1)] * (MOST + 1), f"calls: {MOST + 1} are too many for one batch; give at most {MOST}"),
-    ],
-)
-def test_what_is_no_batch_is_misuse_that_names_the_call_and_the_field(world: World, calls: object, told: str) -> None:
-    with world.gate() as gate:
-        run = opened(gate)
-        with pytest.raises(Misuse) as raised:
-            gate.propose_many(run, calls)  # type: ignore[arg-type]
-    assert str(raised.value).startswith(told)
-    assert world.value("SELECT count(*) FROM agentgate_actions") == 0
-
-
-def test_a_call_shows_its_arguments_and_provenance_to_nobody_who_prints_it() -> None:
-    assert "secret" not in repr(Call("refund", {"account": "secret"}, key="k", provenance="secret"))
-
-
-def test_what_the_caller_or_a_policy_does_to_a_later_calls_arguments_changes_nothing(world: World) -> None:
-    mine = {"account": "a1", "cents": 1}
-
-    def meddling(_request: PolicyRequest) -> agentgate.Decision:
-        mine["cents"] = 99
-        return allow("fine")
-
-    with world.gate(policy=ScriptedPolicy(otherwise=meddling)) as gate:
-        proposals = gate.propose_many(opened(gate), [refund(2), Call("refund", mine)])
-        done = [gate.execute(proposal) for proposal in proposals]
-    assert [one.observation.value for one in done] == [{"cents": 2}, {"cents": 1}]
 
 
 # --- the transaction ----------------------------------------------------------------------------------

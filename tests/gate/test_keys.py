@@ -353,7 +353,7 @@ def test_a_question_that_takes_anothers_place_is_no_question_more(world: World) 
 
 def test_a_key_of_which_any_revision_has_started_is_not_superseded(world: World) -> None:
     def failing(n: int) -> int:
-        raise agentgate.NoEffect("nothing was sent")
+        raise agentgate.NoEffect(f"nothing was sent of {n}")
 
     with world.gate(named("failing", failing)) as gate:
         run = opened(gate)
