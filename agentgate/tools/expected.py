@@ -70,7 +70,9 @@ def _place(place: object, value: object) -> _Place:
     try:
         return _Place(pointed, snapshot(value), None)
     except NotCanonical as error:
-        raise SpecRefused("", f"/confirm{pointed}", f"no JSON value ({error.reason})", error.remedy) from error
+        raise SpecRefused(
+            "", f"/confirm{pointed}{error.path}", f"no JSON value ({error.reason})", error.remedy
+        ) from error
 
 
 def _compare(read: Read, places: tuple[_Place, ...], effect: object, arguments: Json, result: Json) -> object:
