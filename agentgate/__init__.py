@@ -74,6 +74,7 @@ _HOMES = MappingProxyType(
         "Scope": "agentgate.gate.switching",
         "Settings": "agentgate.gate.settings",
         "SpecRefused": "agentgate.errors",
+        "Swept": "agentgate.gate.overdue",
         "Tool": "agentgate.tools.decorator",
         "ToolError": "agentgate.observation",
         "ToolSpec": "agentgate.tools.spec",

@@ -70,6 +70,7 @@ from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
+from agentgate.gate.overdue import Swept as Swept
 from agentgate.gate.rechecking import recheck as recheck
 from agentgate.gate.settings import Settings as Settings
 from agentgate.gate.switching import (

@@ -15,6 +15,8 @@ from agentgate.clock import Clock
 from agentgate.effects import Effect
 from agentgate.errors import AgentgateError
 
+RENEWALS = 3  # in the length of a lease
+
 Renew = Callable[[tuple[int, ...]], frozenset[int]]
 """Extend these fences' leases; return those that are still ours."""
 
@@ -32,7 +34,7 @@ class Heartbeat:
         self._renew = renew
         self._lease_us = lease_us
         self._clock = clock
-        self._pause_s = lease_us / 3e6
+        self._pause_s = lease_us / RENEWALS / 1e6
         self._reset()
 
     def _reset(self) -> None:

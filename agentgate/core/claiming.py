@@ -15,7 +15,7 @@ from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunR
 from agentgate.errors import Damaged
 from agentgate.event import decode, event_hash
 from agentgate.observation import Error
-from agentgate.states import MOVES, RunState, State
+from agentgate.states import MOVES, WAITING_FOR_A_PERSON, RunState, State
 from agentgate.tools.recovery import Keyed, Repeat
 from agentgate.tools.spec import ToolSpec
 
@@ -249,19 +249,28 @@ def _unaskable(draft: Draft, file: ActionFile, requirement: Requirement) -> str 
     return "limit_pending" if is_asked_enough(draft) else None
 
 
-def expire(draft: Draft, file: ActionFile) -> bool:
-    """Record that the action's time is over, where it is; return whether it was."""
+def expire(draft: Draft, file: ActionFile) -> str | None:
+    """Record that the time of the action, or of what hangs on it, is over; return the event that says so, if it is."""
+    over = _over(file, draft.at_us)
+    if over is None:
+        return None
+    question = file.question
+    about: dict[str, Json] = {} if over == "action_expired" or question is None else {"approval": question.id}
+    draft.add(over, about, action=file.action.id)
+    return over
+
+
+def _over(file: ActionFile, at_us: int) -> str | None:
+    """Name the event; a question about an unknown outcome ends, and leaves it unknown."""
     action, question = file.action, file.question
-    if action.state is State.HELD and question is not None and question.expires_at_us <= draft.at_us:
-        draft.add("question_expired", {"approval": question.id}, action=action.id)
-        return True
-    if action.state is State.READY and action.expires_at_us is not None and action.expires_at_us <= draft.at_us:
-        if question is not None and question.state == "granted":
-            draft.add("grant_expired", {"approval": question.id}, action=action.id)
-        else:
-            draft.add("action_expired", {}, action=action.id)
-        return True
-    return False
+    asked = "" if question is None else question.state
+    if action.state in WAITING_FOR_A_PERSON and question is not None and asked == "pending":
+        return "question_expired" if question.expires_at_us <= at_us else None
+    if action.state is State.UNKNOWN and question is not None and asked == "granted":
+        return "grant_expired" if question.until_us is not None and question.until_us <= at_us else None
+    if action.state is State.READY and action.expires_at_us is not None and action.expires_at_us <= at_us:
+        return "grant_expired" if asked == "granted" else "action_expired"
+    return None
 
 
 _MOST_REQUIREMENTS = 2

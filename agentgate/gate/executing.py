@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from agentgate.canonical import Json
+from agentgate.clock import to_datetime
 from agentgate.core.claiming import check_row, expire, may_run_again, refuse
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import Chance, Thought
-from agentgate.core.recording import take_over
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import Damaged, NotFound, Unavailable
+from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again
 from agentgate.gate.ledger import Ledger, Transaction
@@ -20,9 +21,8 @@ from agentgate.gate.proposing import chance, view_of
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.lease import Holder
-from agentgate.outcome import Outcome, Refused
+from agentgate.outcome import Outcome, Refused, Running
 from agentgate.policy.request import View
-from agentgate.process import is_gone
 from agentgate.states import RunState, State
 from agentgate.store import actions, events, runs
 from agentgate.tools.declared import undeclared
@@ -168,12 +168,10 @@ class Executor:
         attempt = look.file.current
         if attempt is None:
             raise Damaged(f"action {look.file.action.id}", "it is executing without an attempt")
-        holder = Holder.parse(attempt.holder)
-        gone = holder is not None and is_gone(holder)
-        if not gone and attempt.lease_until_us > now_us:
+        crashed = leases.gone(attempt.holder)
+        if not crashed and attempt.lease_until_us > now_us:
             return look.outcome
-        code = "crashed" if gone else "lease_lost"
-        return self._change(look, partial(_take_over, code=code, by=str(self.holder())))
+        return self._change(look, partial(_take_over, crashed=crashed, by=str(self.holder())))
 
     def probe(self, mind: Mind, tenant: str, action: str) -> bool:
         """Ask a tool about an action's attempts in doubt, where it can be asked, and start nothing.
@@ -262,12 +260,11 @@ def _refuse(transaction: Transaction, file: ActionFile, *, reason: str) -> None:
     refuse(transaction.draft, file, reason)
 
 
-def _take_over(transaction: Transaction, file: ActionFile, *, code: str, by: str) -> None:
-    attempt = file.current
-    # The heartbeat may have been faster than our look: only what is still over is taken.
-    still_over = attempt is not None and (code == "crashed" or attempt.lease_until_us <= transaction.draft.at_us)
-    if attempt is not None and still_over:
-        take_over(transaction.draft, file, attempt, code=code, by=by)
+def _take_over(transaction: Transaction, file: ActionFile, *, crashed: bool, by: str) -> Running | None:
+    if leases.settle(transaction, file, crashed=crashed, by=by) or file.current is None:
+        return None
+    until_us = leases.over_at_us(transaction, file.current)
+    return Running(action=file.action.id, digest=file.action.digest.hex(), until=to_datetime(until_us))
 
 
 def _replay(transaction: Transaction, file: ActionFile, *, outcome: Outcome | None) -> Outcome | None:

@@ -61,12 +61,14 @@ class Transaction:
         connection: in the transaction.
         draft: of the run.
         asked_us: the monotonic clock just before the draft's own time was read.
+        waited_us: how long it waited for its turn: others may wait behind it.
         drafts: of every run that this transaction changes, by id.
     """
 
     connection: Connection
     draft: Draft
     asked_us: int
+    waited_us: int
     drafts: dict[str, Draft]
 
     def beside(self, run: str) -> Self:
@@ -153,9 +155,10 @@ class Ledger:
         documents: tuple[tuple[bytes, str, bytes], ...],
     ) -> T:
         done: tuple[T, list[Plan]] | None = None
+        came_us = self.clock.monotonic_us()
         try:
             with self.database.write() as connection:
-                transaction = self._begin(connection, run, tenant)
+                transaction = self._begin(connection, run, tenant, came_us)
                 result = work(transaction)
                 plans = [self._plan(draft, documents) for draft in transaction.drafts.values() if draft.is_begun]
                 for plan in plans:
@@ -181,11 +184,14 @@ class Ledger:
         named = (one for one in unstored if any(one[0].hex().encode() in link.encoded for link in plan.links))
         return replace(plan, documents=tuple(named))
 
-    def _begin(self, connection: Connection, run: str, tenant: str | None) -> Transaction:
+    def _begin(self, connection: Connection, run: str, tenant: str | None, came_us: int) -> Transaction:
         asked_us = self.clock.monotonic_us()
         at_us = self.clock.now_us()  # after BEGIN IMMEDIATE: the order of times is the order of commits
         draft = drafted(connection, run, tenant=tenant, at_us=at_us)
-        return Transaction(connection=connection, draft=draft, asked_us=asked_us, drafts={run: draft})
+        waited_us = asked_us - came_us
+        return Transaction(
+            connection=connection, draft=draft, asked_us=asked_us, waited_us=waited_us, drafts={run: draft}
+        )
 
     def landed(self, plan: Plan) -> bool:
         """Tell, after an error at COMMIT, whether the transaction is in the database all the same."""

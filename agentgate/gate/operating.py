@@ -3,12 +3,14 @@
 Everything they do is in the modules beside this one. Why they stand in a class of their own: docs/decisions/0010.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from agentgate.gate import closing, switching
 from agentgate.gate.handles import check_run, named
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_text
 from agentgate.gate.opening import Run
+from agentgate.gate.overdue import Swept
 from agentgate.gate.switching import Paused, Resumed
 from agentgate.gate.workshop import Workshop
 from agentgate.outcome import Proposal
@@ -131,6 +133,19 @@ class Operating:
         tenant, id_ = named(action, tenant)
         self._shop.confirm(tenant, id_)
         return self._shop.proposal(tenant, id_, repeated=True)
+
+    def sweep(self, *, on_progress: Callable[[int], object] | None = None) -> Swept:
+        """Bring what nobody comes back for where it belongs: attempts of dead workers, and what has expired.
+
+        It runs no effect and asks no policy; it may run at any time, as often as you like, beside anything.
+
+        Args:
+            on_progress: is told how many attempts, questions and actions were looked at.
+
+        Raises:
+            Unavailable: the database could not be had; what was changed until then is.
+        """
+        return self._shop.sweeper.sweep(on_progress=on_progress)
 
     def close_run(self, run: Run, *, by: str) -> None:
         """Close a run: nothing of it starts any more, what waits is refused.

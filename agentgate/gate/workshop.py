@@ -21,6 +21,7 @@ from agentgate.gate.confirming import Checker
 from agentgate.gate.executing import REPLAYED, Executor
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.opening import Run
+from agentgate.gate.overdue import Sweeper
 from agentgate.gate.performing import Performer
 from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
@@ -89,6 +90,7 @@ class Workshop:
         self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)
         self.batcher = Batcher(ledger=ledger, settings=settings)
+        self.sweeper = Sweeper(ledger=ledger, holder=self.this_process)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
 
     def register(self, tool: AnyTool, *, replace: bool) -> None:
