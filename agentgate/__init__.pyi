@@ -52,6 +52,9 @@ from agentgate.errors import (
     RunConflict as RunConflict,
 )
 from agentgate.errors import (
+    Sealed as Sealed,
+)
+from agentgate.errors import (
     SpecRefused as SpecRefused,
 )
 from agentgate.errors import (
@@ -151,6 +154,10 @@ from agentgate.policy.evaluation import Policy as Policy
 from agentgate.policy.evaluation import python_policy as python_policy
 from agentgate.policy.request import PolicyRequest as PolicyRequest
 from agentgate.policy.request import View as View
+from agentgate.sealing import SealingKey as SealingKey
+from agentgate.sealing import SealingKeys as SealingKeys
+from agentgate.secrets import EnvironmentSecrets as EnvironmentSecrets
+from agentgate.secrets import FileSecrets as FileSecrets
 from agentgate.tools.decorator import Function as Function
 from agentgate.tools.decorator import Tool as Tool
 from agentgate.tools.decorator import gated as gated

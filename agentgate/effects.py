@@ -4,11 +4,13 @@ How it is run is `agentgate.work`'s. Nothing here knows a database.
 """
 
 import threading
+from collections.abc import Mapping
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from agentgate.clock import Clock
 from agentgate.observation import NoEffect, ToolError
+from agentgate.secrets import NOBODY, Broker, Handed
 
 
 class Effect:
@@ -40,6 +42,8 @@ class Effect:
         clock: Clock,
         until_us: int,
         lease_until_us: int,
+        broker: Broker = NOBODY,
+        handed: Handed | None = None,
     ) -> None:
         self.action_id = action_id
         self.idempotency_key = idempotency_key
@@ -54,6 +58,8 @@ class Effect:
         self._lost = threading.Event()
         self._sent = False
         self._said: tuple[float, str] | None = None
+        self._broker = broker
+        self._handed: Handed = {} if handed is None else handed
 
     def __repr__(self) -> str:
         return f"Effect(action_id={self.action_id!r}, attempt={self.attempt}, fence={self.fence})"
@@ -89,6 +95,52 @@ class Effect:
             raise NoEffect(over[1], code=over[0])
         self._sent = True
         self.check()
+
+    def secret(self, name: str) -> str:
+        """Fetch a secret as text; ask for it before the first byte leaves.
+
+        It is never recorded, and taken out of whatever this attempt returns, raises or says later.
+
+        Args:
+            name: letters, digits, dots, dashes and underscores.
+
+        Raises:
+            NoEffect: ``secret_missing``, or ``secret_unavailable`` where its provider failed or was too slow.
+            ToolError: the same codes with ``effect="unknown"`` once `sending` was called; or as `check`.
+        """
+        value = self._fetched(name)
+        if isinstance(value, str):
+            return value
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            self._fail(NoEffect(f"the secret {name!r} is no text: ask for secret_bytes", code="secret_unavailable"))
+
+    def secret_bytes(self, name: str) -> bytes:
+        """Fetch a secret as bytes, one that is text as UTF-8; the rest as `secret`."""
+        value = self._fetched(name)
+        return value.encode() if isinstance(value, str) else value
+
+    def _fetched(self, name: str) -> str | bytes:
+        self.check()
+        left_us = min(self._until_us, self._lease_until_us) - self._clock.monotonic_us()
+        value = self._broker.fetch(name, seconds=left_us / 1e6)
+        if isinstance(value, ToolError):
+            self._fail(value)
+        if value not in self._handed.get(name, ()):
+            self._handed[name] = (*self._handed.get(name, ()), value)
+        return value
+
+    def _fail(self, error: ToolError) -> NoReturn:
+        """Raise it as what it proves: nothing was done, unless the tool said that it begins."""
+        if self._sent:
+            raise ToolError(error.code, error.message, suggested_action=error.suggested_action, effect="unknown")
+        raise error
+
+    @property
+    def handed(self) -> Mapping[str, tuple[str | bytes, ...]]:
+        """The secrets that were handed out so far, by name; for the gate, which takes them out of what is said."""
+        return dict(self._handed)
 
     def progress(self, fraction: float, note: str = "") -> None:
         """Say how far the effect is, from 0 to 1; kept for whoever asks, never recorded."""

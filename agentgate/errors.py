@@ -10,6 +10,7 @@
     │   ├── RunConflict        the same run with another principal, goal or limits
     │   ├── NotFound           no such run, action or approval in this tenant
     │   ├── WrongSchema        the database has no ledger of this version: migrate, or upgrade the code
+    │   ├── Sealed             a payload that cannot be sealed or opened without its key
     │   ├── UnsafeStore        the database cannot be trusted with a ledger where it lies or as it is set
     │   └── NotPossible        the command does not apply in the present state
     ├── Unavailable          the database or a lock: try again with the same key
@@ -187,6 +188,30 @@ class WrongSchema(Misuse):
 
     def __str__(self) -> str:
         return f"{self.url}: schema {self.found}, this code needs {self.needed}; {self.remedy}"
+
+
+class Sealed(Misuse):
+    """A payload cannot be opened, or may not be stored, without a sealing key that is not there; nothing was changed.
+
+    Args:
+        what: the kind of payload.
+        key: id of the key that sealed it; ``""`` where it was to be sealed now.
+        known: ids of the keys that are there.
+    """
+
+    code: ClassVar[str] = "sealed"
+
+    def __init__(self, what: str, key: str, known: tuple[str, ...]) -> None:
+        super().__init__(what, key, known)
+        self.what = what
+        self.key = key
+        self.known = known
+
+    def __str__(self) -> str:
+        there = f"only {', '.join(self.known)}" if self.known else "no key"
+        if not self.key:
+            return f"the {self.what} of this action are stored sealed, and there is {there}: give sealing=, its key"
+        return f"the {self.what} are sealed by key {self.key}, and there is {there}: give that key as sealing="
 
 
 class UnsafeStore(Misuse):

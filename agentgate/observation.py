@@ -119,7 +119,8 @@ class Observation:
         status: ``ok`` or ``error``.
         value: the tool's result as JSON; cut to a marked preview where it was over the tool's limit.
         error: set when ``status`` is ``error``.
-        notes: stable words about the result itself (``output_invalid``, ``unencodable``, ``capped``).
+        notes: stable words about the result itself: ``output_invalid``, ``unencodable``, ``capped``, ``scrubbed`` (a
+            secret or a sensitive argument was taken out), ``sealed`` (its key is not there), ``not_kept``.
     """
 
     status: Literal["ok", "error"]

@@ -10,7 +10,7 @@ import atexit
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -24,14 +24,14 @@ _FAREWELL_S = 30.0
 class Returned:
     """The callable came back with a value."""
 
-    value: Any
+    value: Any = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
     """The callable raised."""
 
-    error: BaseException
+    error: BaseException = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

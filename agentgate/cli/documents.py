@@ -61,6 +61,7 @@ def action_document(action: ActionView) -> dict[str, Json]:
         "risk": action.risk,
         "expires_at_us": None if action.expires_at is None else at_us(action.expires_at),
         "waited": list(action.waited),
+        "sealed": list(action.sealed),
         "unresolved": action.unresolved,
         "proposed": dict(action.proposed),
         "observation": None if action.observation is None else action.observation.to_json(),

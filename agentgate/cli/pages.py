@@ -149,6 +149,8 @@ def action_page(action: ActionView) -> Iterator[str]:
     yield _line("digest", action.digest)
     for kind, value in action.proposed.items():
         yield _line(kind, json(value))
+    if action.sealed:
+        yield _line("sealed", f"{', '.join(map(text, action.sealed))}: give its key as --sealing-key to open them")
     if action.waited:
         yield _line("waited", ", ".join(map(text, action.waited)))
     if action.observation is not None:

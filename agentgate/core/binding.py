@@ -5,7 +5,7 @@ Each function is given an event and what is known of its surroundings, and yield
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from agentgate.action import Key, action_digest
@@ -15,8 +15,9 @@ from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.questions import maybe_bytes
 from agentgate.core.records import ActionRecord
 from agentgate.digests import PAYLOAD_KINDS, SALT_BYTES, digest, fingerprint, payload_digest
-from agentgate.errors import NotCanonical, NotPossible, SpecRefused
+from agentgate.errors import Damaged, NotCanonical, NotPossible, Sealed, SpecRefused
 from agentgate.event import Event
+from agentgate.sealing import OVERHEAD, SealingKeys, is_key_id, open_sealed
 from agentgate.tools.resource import expand, parse_template
 
 Finding: TypeAlias = tuple[str, str]
@@ -24,11 +25,19 @@ Finding: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A payload as it is stored beside an event."""
+    """A payload as it is stored beside an event; one that was opened is as if it had never been sealed.
 
-    salt: bytes | None
-    content: bytes
+    Args:
+        salt: NULL where it lies inside a sealed text.
+        content: the bytes, or the sealed text.
+        sealed_by: the key that seals it still.
+        was_sealed: whether it lies sealed in the database.
+    """
+
+    salt: bytes | None = field(repr=False)
+    content: bytes = field(repr=False)
     sealed_by: str | None
+    was_sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +49,7 @@ class SpecSaid:
     resource: str | None
     parallel: bool
     dedupe_us: int | None = None
+    sensitive: bool = False
 
 
 def read_spec(content: bytes) -> SpecSaid | None:
@@ -56,7 +66,15 @@ def read_spec(content: bytes) -> SpecSaid | None:
         return None
     if (resource is not None and type(resource) is not str) or (dedupe_us is not None and type(dedupe_us) is not int):
         return None
-    return SpecSaid(namespace=namespace, name=name, resource=resource, parallel=parallel, dedupe_us=dedupe_us)
+    sensitive = bool(said.get("sensitive"))
+    return SpecSaid(
+        namespace=namespace,
+        name=name,
+        resource=resource,
+        parallel=parallel,
+        dedupe_us=dedupe_us,
+        sensitive=sensitive,
+    )
 
 
 def named_payloads(event: Event) -> Mapping[str, str]:
@@ -82,17 +100,72 @@ def check_payloads(event: Event, found: Mapping[str, Beside]) -> Iterator[Findin
         if beside is None:
             yield "payload", f"its {kind} is missing"
         elif beside.sealed_by is not None:
-            yield "payload", f"its {kind} is sealed, which nothing of this version does"
+            if not _may_be_sealed(beside):
+                yield "payload", f"its {kind} is no sealed text, was changed, or is sealed by another key than it says"
         elif beside.salt is None or len(beside.salt) != SALT_BYTES:
             yield "payload", f"its {kind} has no salt of {SALT_BYTES} bytes"
         elif payload_digest(kind, beside.salt, beside.content).hex() != expected:
             yield "payload", f"its {kind} is not what the event names"
-    if event.type == "succeeded" and "result" in found and len(found["result"].content) != event.body["result_bytes"]:
+    if event.type == "succeeded" and "result" in found and _size(found["result"]) != event.body["result_bytes"]:
         yield "payload", "its result has another length than the event says"
     for kind in found:
         if kind not in named:
             told = kind if kind in PAYLOAD_KINDS else "payload of an unknown kind"
             yield "payload", f"a {told} lies beside it that it does not name"
+
+
+def open_payloads(event: Event, found: Mapping[str, Beside], sealing: SealingKeys | None) -> Mapping[str, Beside]:
+    """Open what lies sealed beside an event, as far as the keys are there.
+
+    What is sealed by another key stays sealed; what is no sealed text, or was changed, stays as one that no key opens.
+    """
+    if not any(beside.sealed_by is not None for beside in found.values()):
+        return found
+    named = named_payloads(event)
+    return {kind: _opened(kind, beside, named.get(kind), sealing) for kind, beside in found.items()}
+
+
+def _opened(kind: str, beside: Beside, expected: str | None, sealing: SealingKeys | None) -> Beside:
+    if beside.sealed_by is None:
+        return beside
+    if beside.salt is not None or expected is None or kind not in PAYLOAD_KINDS:
+        return replace(beside, was_sealed=True, content=b"")
+    try:
+        digest = bytes.fromhex(expected)
+        salt, content = open_sealed(sealing, kind, beside.content, digest=digest, by=beside.sealed_by)
+    except Sealed:
+        return replace(beside, was_sealed=True)
+    except Damaged:
+        return replace(beside, was_sealed=True, content=b"")
+    return Beside(salt=salt, content=content, sealed_by=None, was_sealed=True)
+
+
+def legible(found: Mapping[str, Beside]) -> Mapping[str, Beside]:
+    """Return the payloads that are not sealed any more: those whose bytes can be compared."""
+    return {kind: beside for kind, beside in found.items() if beside.sealed_by is None}
+
+
+def _may_be_sealed(beside: Beside) -> bool:
+    """Tell whether this is a text that some key could open; one that cannot be was emptied by `open_payloads`."""
+    return beside.salt is None and is_key_id(beside.sealed_by) and len(beside.content) >= OVERHEAD
+
+
+def _size(beside: Beside) -> int:
+    return len(beside.content) - (OVERHEAD if beside.sealed_by is not None else 0)
+
+
+def check_sealed(found: Mapping[str, Beside], spec: SpecSaid | None) -> Iterator[Finding]:
+    """Check that what must be sealed is, and that nothing hides behind a seal that nobody asked for.
+
+    Args:
+        found: the payloads beside an event about an action.
+        spec: the action's; None where it has none, or it is not stored: then nothing is known of it.
+    """
+    for kind, beside in found.items() if spec is not None else ():
+        if spec is not None and spec.sensitive and not beside.was_sealed:
+            yield "payload", f"its {kind} lies there unsealed, and its tool has sensitive arguments"
+        elif spec is not None and not spec.sensitive and kind != "raw" and beside.was_sealed:
+            yield "payload", f"its {kind} is sealed, and its tool has no sensitive arguments"
 
 
 def check_said(event: Event, *, ledger: str) -> Iterator[Finding]:

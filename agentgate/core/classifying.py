@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from agentgate.canonical import Bounds, Json, canonical, keep
 from agentgate.core.recording import Ended
+from agentgate.core.veiling import OPEN, Veil
 from agentgate.encoding import describe
 from agentgate.observation import Error, Observation, ToolError
 from agentgate.tools.spec import ToolSpec
@@ -18,18 +19,20 @@ _LONGEST_MESSAGE = 2_000
 _PREVIEW = 1_000
 
 
-def returned(value: object, spec: ToolSpec) -> Ended:
+def returned(value: object, spec: ToolSpec, veil: Veil = OPEN) -> Ended:
     """Read a tool's result: the effect succeeded, whatever is wrong with what it returned.
 
     Args:
         value: what the callable returned.
         spec: its output schema is checked here.
+        veil: takes secrets and sensitive arguments out of what is kept.
     """
     kept = keep(value, bounds=RESULT_BOUNDS)
     notes: tuple[str, ...] = ("unencodable",) if kept.lost else ()
     if spec.checked_output is not None and check(spec.checked_output, kept.value):
         notes = (*notes, "output_invalid")
-    return Ended(known="succeeded", observation=Observation(status="ok", value=kept.value, notes=notes))
+    observation = Observation(status="ok", value=kept.value, notes=notes)
+    return Ended(known="succeeded", observation=veil.observation(observation))
 
 
 def unread(value: object) -> Ended:
@@ -38,33 +41,47 @@ def unread(value: object) -> Ended:
     return Ended(known="succeeded", observation=observation)
 
 
-def raised(error: BaseException, spec: ToolSpec) -> Ended:
+def raised(error: BaseException, spec: ToolSpec, veil: Veil = OPEN) -> Ended:
     """Read a tool's exception (design §4, errors).
 
     Args:
         error: what the callable raised.
         spec: whether its own exceptions prove that nothing happened.
+        veil: takes secrets and sensitive arguments out of what is kept.
     """
     try:
-        return _said(error, spec)
+        return _said(error, spec, veil)
     except Exception:  # noqa: BLE001 - a class of the caller's own: what it cannot say proves nothing
         told = Error(code="internal", message="an exception that could not be read")
         return Ended(known="in_doubt", observation=Observation(status="error", error=told), code="internal")
 
 
-def _said(error: BaseException, spec: ToolSpec) -> Ended:
+def _said(error: BaseException, spec: ToolSpec, veil: Veil) -> Ended:
     if isinstance(error, ToolError):
-        return _told(error)
+        return _told(error, veil)
     code = "cancelled" if _interrupts(error) else "internal"
-    observation = _plain(error, code)
+    observation = _plain(error, code, veil)
     clean = spec.risk == "read_only" or spec.errors == "no_effect"
     if isinstance(error, Exception) and clean and code == "internal":
         return Ended(known="failed", observation=observation, code=code)
     return Ended(known="in_doubt", observation=observation, code=code)
 
 
-def _plain(error: BaseException, code: str) -> Observation:
-    return Observation(status="error", error=Error(code=code, message=_spoken(error)))
+def _plain(error: BaseException, code: str, veil: Veil) -> Observation:
+    return _marked(Error(code=code, message=_spoken(error)), veil)
+
+
+def _marked(error: Error, veil: Veil) -> Observation:
+    """Veil an error, then cut it: a value that the cut would leave half of would not be found any more."""
+    observation = veil.observation(Observation(status="error", error=error))
+    assert observation.error is not None
+    action = observation.error.suggested_action
+    cut = replace(
+        observation.error,
+        message=observation.error.message[:_LONGEST_MESSAGE],
+        suggested_action=None if action is None else action[:_LONGEST_MESSAGE],
+    )
+    return replace(observation, error=cut)
 
 
 def overran() -> Ended:
@@ -77,7 +94,7 @@ def interrupted() -> Ended:
     return Ended(known="in_doubt", observation=None, code="cancelled")
 
 
-def _told(error: ToolError) -> Ended:
+def _told(error: ToolError, veil: Veil) -> Ended:
     details = keep(error.details, bounds=DETAILS_BOUNDS).value if error.details is not None else None
     told = Error(
         code=_word(error.code),
@@ -87,8 +104,9 @@ def _told(error: ToolError) -> Ended:
         suggested_action=None if error.suggested_action is None else _text(error.suggested_action),
     )
     known = "failed" if error.effect == "none" else "in_doubt"
-    observation = Observation(status="error", error=told)
-    return Ended(known=known, observation=observation, code=told.code, retryable=told.retryable)
+    observation = _marked(told, veil)
+    assert observation.error is not None
+    return Ended(known=known, observation=observation, code=observation.error.code, retryable=told.retryable)
 
 
 def _interrupts(error: BaseException) -> bool:
@@ -104,9 +122,9 @@ def _spoken(error: BaseException) -> str:
 
 
 def _text(text: object) -> str:
-    """Bound what a tool says, and keep it encodable."""
+    """Keep what a tool says encodable."""
     plain = str(text) if isinstance(text, str) else type(text).__name__
-    return plain.encode("utf-8", "backslashreplace").decode()[:_LONGEST_MESSAGE]
+    return plain.encode("utf-8", "backslashreplace").decode()
 
 
 def _word(code: object) -> str:

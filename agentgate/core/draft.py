@@ -5,7 +5,7 @@ from the events by the same functions that verification uses, so no row can say 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from agentgate.canonical import Bounds, Json, canonical, parse
@@ -15,9 +15,10 @@ from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.digests import payload_digest
-from agentgate.errors import Misuse
+from agentgate.errors import Damaged, Misuse
 from agentgate.event import Event, event_hash, offence
 from agentgate.jcs import DEEPEST
+from agentgate.sealing import SealingKeys, open_sealed
 from agentgate.states import State
 
 # What was recorded was bounded when it was sent, by settings that another gate or another day need not share.
@@ -26,11 +27,47 @@ RECORDED_BOUNDS = Bounds(max_bytes=2**31, max_depth=DEEPEST, max_nodes=2**31)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """Bytes that may be personal, to be stored beside the event that names them."""
+    """Bytes that may be personal, to be stored beside the event that names them.
+
+    Args:
+        kind: one of `agentgate.digests.PAYLOAD_KINDS`.
+        salt: 32 random bytes; ``b""`` where it lies inside a sealed text.
+        content: the bytes, or the sealed text that holds them.
+        sealed_by: id of the key that sealed it, where it was read sealed; it stays once it is opened.
+    """
 
     kind: str
-    salt: bytes
-    content: bytes
+    salt: bytes = field(repr=False)
+    content: bytes = field(repr=False)
+    sealed_by: str | None = None
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its content is a sealed text still."""
+        return self.sealed_by is not None and not self.salt
+
+    def sealed(self, keys: SealingKeys, *, nonce: bytes) -> "Payload":
+        """Return it as it is stored sealed."""
+        text = keys.seal(self.salt, self.content, digest=self.digest, nonce=nonce)
+        return Payload(kind=self.kind, salt=b"", content=text, sealed_by=keys.current.id)
+
+    def opened(self, keys: SealingKeys | None, *, digest: bytes) -> "Payload":
+        """Return it legible.
+
+        Args:
+            keys: those at hand.
+            digest: as its event names it.
+
+        Raises:
+            Sealed: it is sealed by a key that is none of these.
+            Damaged: it is sealed, and not what its event names.
+        """
+        if self.sealed_by is None:
+            return self
+        if self.salt:
+            raise Damaged(f"sealed {self.kind}", "a salt lies beside it, where one that is sealed has none")
+        salt, content = open_sealed(keys, self.kind, self.content, digest=digest, by=self.sealed_by)
+        return Payload(kind=self.kind, salt=salt, content=content, sealed_by=self.sealed_by)
 
     @property
     def digest(self) -> bytes:
@@ -48,11 +85,12 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPayload:
-    """A payload with its place: (run, n, kind)."""
+    """A payload with its place, (run, n, kind), and the action that its event is about."""
 
     run: str
     n: int
     payload: Payload
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +189,9 @@ class Draft:
         encoded = canonical(document)
         link = Link(n=event.n, hash=event_hash(encoded), encoded=encoded)
         self._links.append(link)
-        self._payloads += [StoredPayload(run=event.run, n=event.n, payload=payload) for payload in payloads]
+        self._payloads += [
+            StoredPayload(run=event.run, n=event.n, payload=payload, action=action) for payload in payloads
+        ]
         self._head = Head(run=event.run, n=event.n + 1, hash=link.hash)
         self._fold(event, link.hash)
         return event

@@ -20,9 +20,12 @@ from agentgate.core.binding import (
     check_fingerprints,
     check_payloads,
     check_said,
+    check_sealed,
     check_told,
     is_fingerprinted,
+    legible,
     named_documents,
+    open_payloads,
 )
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
@@ -30,6 +33,7 @@ from agentgate.core.records import ActionFile, ActionRecord, RunRecord
 from agentgate.core.verification import Break
 from agentgate.errors import Damaged
 from agentgate.event import Event, decode
+from agentgate.sealing import SealingKeys
 from agentgate.states import RunState, State
 
 Switch = tuple[str, str, str, str]
@@ -46,6 +50,7 @@ class Follower:
         report: takes a break.
         key: returns a tenant's fingerprint key, None where it has none.
         spec: returns what a spec says, None where it is not stored.
+        sealing: the keys that open what is sealed, as far as they are there.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Follower:
         report: Callable[[Break], None],
         key: Callable[[str], bytes | None],
         spec: Callable[[bytes], SpecSaid | None],
+        sealing: SealingKeys | None = None,
     ) -> None:
         self.run = run
         self.head = start(ledger, run)
@@ -74,6 +80,8 @@ class Follower:
         self._report = report
         self._key = key
         self._spec = spec
+        self._sealing = sealing
+        self.sealed = 0
         self._fence = 0
 
     def broken(self, kind: str, n: int | None, detail: str, *, row: str | None = None) -> None:
@@ -96,9 +104,11 @@ class Follower:
             return None
         for named in named_documents(event):
             self.documents.setdefault(named, event.n)
+        beside = open_payloads(event, beside, self._sealing)
         self._tell(event, check_payloads(event, beside))
         self._tell(event, check_said(event, ledger=self._ledger))
-        self._tell(event, check_told(event, beside))
+        self._tell(event, check_told(event, legible(beside)))
+        self.sealed += len(beside) - len(legible(beside))
         if event.type == "switched":
             self._switch(event)
         return self._folded(event, link.hash, beside) if self.folding else None
@@ -183,8 +193,9 @@ class Follower:
                 self.broken("fence", event.n, "started: its fence does not grow over those before it")
             self._fence = after.action.fence or self._fence
             self._tell(event, check_deduped(event, None if action.spec is None else self._spec(action.spec)))
+        self._tell(event, check_sealed(beside, None if action.spec is None else self._spec(action.spec)))
         if is_fingerprinted(event):
-            self._check_fingerprints(event, after, beside)
+            self._check_fingerprints(event, after, legible(beside))
         if event.type == "proposed":
             self._look_at_proposal(event, action)
 

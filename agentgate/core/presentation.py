@@ -9,6 +9,7 @@ import json
 
 from agentgate.approval import Requirement
 from agentgate.canonical import Json, canonical
+from agentgate.tools.sensitive import MARK
 
 LONGEST = 400
 _KEPT = 160
@@ -43,7 +44,7 @@ def present(
         key: the key's text.
         revision: of the key.
         risk: what the tool's spec declares.
-        arguments: exactly what would run.
+        arguments: exactly what would run, its sensitive values masked.
         supplied: what was sent, to mark what defaults filled in.
         undeclared: names of root arguments that the schema does not declare.
         requirement: who must agree.
@@ -77,6 +78,9 @@ def _arguments(arguments: Json, supplied: Json, undeclared: tuple[str, ...]) -> 
     given = supplied if type(supplied) is dict else {}
     lines = []
     for name in sorted(arguments):
+        if name == MARK:  # they may be sensitive ones, misspelt: `agentgate.tools.sensitive` hides their names too
+            lines.append(f"  {arguments[name]}: {MARK}")
+            continue
         marks = [" (filled in by default)"] if name not in given else []
         marks += [" (not declared by the tool)"] if name in undeclared else []
         lines.append(f"  {_plain(name)} = {_value(arguments[name])}{''.join(marks)}")
@@ -89,6 +93,8 @@ def _plain(text: str) -> str:
 
 
 def _value(value: Json) -> str:
+    if value == MARK:
+        return MARK
     text = json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f")
     if len(text) <= LONGEST:
         return text

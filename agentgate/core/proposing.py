@@ -1,6 +1,6 @@
 """From what was thought about a call to the events that record it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agentgate.action import Key, action_digest
 from agentgate.approval import Requirement, approval_digest, requirement_digest
@@ -13,6 +13,7 @@ from agentgate.core.records import ActionFile, ActionRecord
 from agentgate.observation import Error, Observation
 from agentgate.policy.decision import Decision
 from agentgate.states import RunState, State
+from agentgate.tools.sensitive import masked
 from agentgate.tools.spec import ToolSpec
 
 
@@ -50,11 +51,11 @@ class Thought:
     key: Key
     intended: Key | None = None
     intended_revision: int | None = None
-    arguments: Json = None
+    arguments: Json = field(default=None, repr=False)
     completed: bool = False
-    supplied: Json = None
-    provenance: Json = None
-    undeclared: tuple[str, ...] = ()
+    supplied: Json = field(default=None, repr=False)
+    provenance: Json = field(default=None, repr=False)
+    undeclared: tuple[str, ...] = field(default=(), repr=False)
     payloads: tuple[Payload, ...] = ()
     raw_bytes: int | None = None
     request: bytes | None = None
@@ -235,7 +236,7 @@ def ask(
         key=thought.key.text,
         revision=revision,
         risk=thought.spec.risk,
-        arguments=thought.arguments,
+        arguments=masked(thought.spec, thought.arguments),
         supplied=thought.supplied,
         undeclared=thought.undeclared,
         requirement=requirement,

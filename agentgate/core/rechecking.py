@@ -148,7 +148,7 @@ def _checked(event: Event, kind: str, payload: Payload | None) -> Payload:
     """Return a payload that is what its event says."""
     if payload is None:
         raise Gap(f"payload_missing:{kind}")
-    if type(payload.salt) is not bytes:  # the salt of a sealed payload lies inside its sealed text
+    if payload.is_sealed:
         raise Gap(f"payload_sealed:{kind}")
     if len(payload.salt) != SALT_BYTES or payload.digest.hex() != _named(event)[kind]:
         raise Gap(f"payload_damaged:{kind}")

@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "digest": "an event binds something else than it says",
         "fingerprint": "a fingerprint was not made of what it stands for, or its key is gone",
         # what lies beside them
-        "payload": "a payload is missing, changed, sealed, or named by no event",
+        "payload": "a payload is missing, changed, named by no event, or sealed or unsealed against its spec",
         "document": "a document is missing, changed, or named by no event",
         # the tables, against what the events add up to
         "ledger_row": "the ledger's own row",
@@ -83,6 +83,7 @@ class Verification:
         events: links followed.
         payloads: rows compared with the events that name them.
         documents: rows compared with their digests.
+        sealed: of the payloads, those whose key was not given: that they are there is all that was seen.
         breaks: the first of each kind in each run, at most `MOST`.
         omitted: breaks found beyond those.
     """
@@ -94,6 +95,7 @@ class Verification:
     documents: int
     breaks: tuple[Break, ...]
     omitted: int = 0
+    sealed: int = 0
 
     @property
     def ok(self) -> bool:
@@ -102,9 +104,8 @@ class Verification:
 
     def to_json(self) -> dict[str, Json]:
         """Return all of it as JSON."""
-        counts: dict[str, Json] = {
-            name: getattr(self, name) for name in ("ledger", "runs", "events", "payloads", "documents", "omitted")
-        }
+        named = ("ledger", "runs", "events", "payloads", "documents", "sealed", "omitted")
+        counts: dict[str, Json] = {name: getattr(self, name) for name in named}
         return counts | {"ok": self.ok, "breaks": [one.to_json() for one in self.breaks]}
 
 

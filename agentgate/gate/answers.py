@@ -12,14 +12,17 @@ from agentgate.core.draft import Payload
 from agentgate.core.proposing import denial_words
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord
+from agentgate.core.veiling import OPEN, Veil, veil_of
 from agentgate.digests import SALT_BYTES
-from agentgate.errors import Damaged, NotFound
+from agentgate.errors import Damaged, NotFound, Sealed
 from agentgate.event import Event, decode, event_hash
 from agentgate.observation import Error, Observation
 from agentgate.outcome import Approval, Done, Failed, Held, Outcome, Proposal, Refused, Running, Source, Unknown
 from agentgate.policy.decision import Decision
+from agentgate.sealing import SealingKeys
 from agentgate.states import State
 from agentgate.store import actions, events
+from agentgate.tools.sensitive import sensitive_values
 from agentgate.tools.spec import ToolSpec, from_document
 
 
@@ -29,9 +32,11 @@ class Reader:
 
     Args:
         connection: the snapshot.
+        sealing: the keys that open what is sealed, as far as they are there.
     """
 
     connection: Connection
+    sealing: SealingKeys | None
 
     def outcome(self, file: ActionFile) -> Outcome | None:
         """Return what the action's state says; None where it is READY."""
@@ -98,9 +103,25 @@ class Reader:
         return None if stored is None else from_document(stored[1])
 
     def stored(self, action: ActionRecord) -> Observation:
-        """Read what came of a finished action, whole."""
-        payload = None if action.result_n is None else self.kept(action.run, action.result_n, "result")
-        return Observation(status="ok", notes=("not_kept",)) if payload is None else _observed(payload)
+        """Read what came of a finished action, whole; a note says so where that is not there, or cannot be opened."""
+        try:
+            payload = None if action.result_n is None else self.kept(action.run, action.result_n, "result")
+        except Sealed:  # what happened is known all the same: the state says it
+            return Observation(status="ok", notes=("sealed",))
+        if payload is None:
+            return Observation(status="ok", notes=("not_kept",))
+        return self.veil(action, payload).observation(_observed(payload))
+
+    def veil(self, action: ActionRecord, payload: Payload) -> Veil:
+        """Return what takes an action's sensitive arguments out of what was sealed with them."""
+        spec = None if payload.sealed_by is None else self.spec(action)
+        if spec is None or not spec.sensitive:
+            return OPEN
+        try:
+            arguments = self.kept(action.run, action.proposed_n, "arguments")
+        except Sealed:
+            return OPEN
+        return OPEN if arguments is None else veil_of({}, sensitive_values(spec, arguments.value()))
 
     def _error(self, action: ActionRecord) -> Error:
         return self.stored(action).error or error_for(action.reason or "internal")
@@ -111,7 +132,7 @@ class Reader:
 
     def _why(self, action: ActionRecord, reason: str) -> Error:
         if action.state_n == action.proposed_n or reason == "duplicate":
-            payload = self.kept(action.run, action.state_n, "result")
+            payload = self.readable(action.run, action.state_n, "result")
             if payload is not None:
                 told = _observed(payload).error or error_for(reason)
                 return self._earlier(action, told) if reason == "duplicate" else told
@@ -133,7 +154,7 @@ class Reader:
         return replace(told, details={"action": earlier.action.id, "reason": outcome.reason, "observation": seen})
 
     def _texts(self, event: Event) -> dict[str, str]:
-        payload = self.kept(event.run, event.n, "texts")
+        payload = self.readable(event.run, event.n, "texts")
         body = {} if payload is None else payload.value()
         return {name: str(text) for name, text in body.items()} if type(body) is dict else {}
 
@@ -161,12 +182,16 @@ class Reader:
         question = file.question
         if question is None:
             raise Damaged(f"action {file.action.id}", "it is held without a question")
-        payload = self.kept(question.run, question.asked_n, "presentation")
+        try:
+            payload = self.kept(question.run, question.asked_n, "presentation")
+            shown = "" if payload is None else payload.content.decode("ascii", "backslashreplace")
+        except Sealed:
+            shown = "[sealed]"
         return Approval(
             id=question.id,
             digest=question.digest.hex(),
             requirement=self.requirement(question),
-            shown="" if payload is None else payload.content.decode("ascii", "backslashreplace"),
+            shown=shown,
             expires_at=to_datetime(question.expires_at_us),
         )
 
@@ -194,20 +219,39 @@ class Reader:
         """Read a payload of an event; None where it is gone.
 
         Raises:
+            Sealed: it is sealed by a key that is not there.
             Damaged: it is not what its event names.
         """
         payload = events.payload(self.connection, run, n, kind)
         if payload is None:
             return None
         named = self.event(run, n).body["payloads"]
-        if type(named) is not dict or not _is_named(payload, named.get(kind)):
+        found = self._opened(payload, named.get(kind) if type(named) is dict else None)
+        if found is None:
             raise Damaged(f"run {run}", f"the {kind} of its event {n} is not what was recorded")
-        return payload
+        return found
+
+    def readable(self, run: str, n: int, kind: str) -> Payload | None:
+        """Read a payload of an event; None also where its key is not there."""
+        try:
+            return self.kept(run, n, kind)
+        except Sealed:
+            return None
+
+    def _opened(self, payload: Payload, expected: object) -> Payload | None:
+        """Open a payload where it is sealed; None where it is not exactly what an event names."""
+        if payload.sealed_by is None or type(expected) is not str:
+            return payload if _is_named(payload, expected) else None
+        try:
+            return payload.opened(self.sealing, digest=bytes.fromhex(expected))
+        except Damaged:
+            return None
 
     def proposed(self, action: ActionRecord, *, ledger: str) -> dict[str, Payload]:
         """Read what an action was proposed with, by kind, each checked against the record.
 
         Raises:
+            Sealed: a payload is sealed by a key that is not there.
             Damaged: a payload is gone or was changed, or the action's row is not the one that was proposed.
         """
         where = f"action {action.id}"
@@ -216,8 +260,9 @@ class Reader:
         assert type(named) is dict  # checked by the body's shape
         found: dict[str, Payload] = {}
         for kind, expected in named.items():
-            payload = events.payload(self.connection, action.run, action.proposed_n, kind)
-            if payload is None or not _is_named(payload, expected):
+            stored = events.payload(self.connection, action.run, action.proposed_n, kind)
+            payload = None if stored is None else self._opened(stored, expected)
+            if payload is None:
                 raise Damaged(where, f"its {kind} are missing or not what was proposed")
             found[kind] = payload
         if "arguments" not in found:

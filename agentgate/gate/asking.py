@@ -13,10 +13,13 @@ from typing import Any
 from agentgate.canonical import Bounds, Json, canonical, keep
 from agentgate.core import classifying
 from agentgate.core.draft import Payload
+from agentgate.core.veiling import Veil, veil_of
+from agentgate.effects import Effect
 from agentgate.gate.ledger import Ledger
 from agentgate.observation import Observation
 from agentgate.policy.deadline import Late, Raised, Threads
 from agentgate.policy.evaluation import is_awaitable
+from agentgate.tools.sensitive import sensitive_values
 from agentgate.tools.spec import ToolSpec
 from agentgate.tools.verdicts import Applied, Checked, NotApplied
 
@@ -54,7 +57,7 @@ class Said:
         return ledger.payload("evidence", canonical(said))
 
 
-def ask_probe(probe: Callable[..., Any], effect: object, arguments: Json, *, spec: ToolSpec, within: timedelta) -> Said:
+def ask_probe(probe: Callable[..., Any], effect: Effect, arguments: Json, *, spec: ToolSpec, within: timedelta) -> Said:
     """Ask whether it happened.
 
     Args:
@@ -68,10 +71,10 @@ def ask_probe(probe: Callable[..., Any], effect: object, arguments: Json, *, spe
 
 
 def ask_confirm(
-    confirm: Callable[..., Any], effect: object, arguments: Json, result: Json, *, within: timedelta
+    confirm: Callable[..., Any], effect: Effect, arguments: Json, result: Json, *, spec: ToolSpec, within: timedelta
 ) -> Said:
     """Ask whether the world is as it should be; the rest as `ask_probe`."""
-    return _ask(partial(_confirmed, confirm, effect, arguments, result), within=within)
+    return _ask(partial(_confirmed, confirm, effect, arguments, result, spec), within=within)
 
 
 def _ask(job: Callable[[], Said], *, within: timedelta) -> Said:
@@ -84,33 +87,36 @@ def _ask(job: Callable[[], Said], *, within: timedelta) -> Said:
     return answer.value
 
 
-def _probed(probe: Callable[..., Any], effect: object, arguments: Json, spec: ToolSpec) -> Said:
+def _probed(probe: Callable[..., Any], effect: Effect, arguments: Json, spec: ToolSpec) -> Said:
+    sensitive = sensitive_values(spec, arguments)
     answer = probe(effect, arguments)
+    veil = veil_of(effect.handed, sensitive)
     if isinstance(answer, Applied):
         return Said(
             verdict=True,
             why="yes",
-            evidence=_shown(answer.evidence),
-            observation=_reconciled(answer.result, spec),
+            evidence=_shown(answer.evidence, veil),
+            observation=_reconciled(answer.result, spec, veil),
         )
     if isinstance(answer, NotApplied):
-        return Said(verdict=False, why="no", evidence=_shown(answer.evidence))
+        return Said(verdict=False, why="no", evidence=_shown(answer.evidence, veil))
     return _plain(answer)
 
 
-def _reconciled(result: object, spec: ToolSpec) -> Observation:
+def _reconciled(result: object, spec: ToolSpec, veil: Veil) -> Observation:
     """Read what the probe says came of it, as a tool's own result is read; None is no result."""
     if result is None:
         return Observation(status="ok", notes=("reconciled",))
-    read = classifying.returned(result, spec).observation
+    read = classifying.returned(result, spec, veil).observation
     assert read is not None  # a result always has one
     return replace(read, notes=("reconciled", *read.notes))
 
 
-def _confirmed(confirm: Callable[..., Any], effect: object, arguments: Json, result: Json) -> Said:
+def _confirmed(confirm: Callable[..., Any], effect: Effect, arguments: Json, result: Json, spec: ToolSpec) -> Said:
+    sensitive = sensitive_values(spec, arguments)
     answer = confirm(effect, arguments, result)
     if isinstance(answer, Checked):
-        return replace(_plain(answer.ok), evidence=_shown(answer.evidence))
+        return replace(_plain(answer.ok), evidence=_shown(answer.evidence, veil_of(effect.handed, sensitive)))
     return _plain(answer)
 
 
@@ -122,5 +128,5 @@ def _plain(answer: object) -> Said:
     return Said(verdict=None, why="awaitable" if is_awaitable(answer) else "rubbish")
 
 
-def _shown(evidence: object) -> list[Json]:
-    return [] if evidence is None else [keep(evidence, bounds=EVIDENCE_BOUNDS).value]
+def _shown(evidence: object, veil: Veil) -> list[Json]:
+    return [] if evidence is None else [veil.json(keep(evidence, bounds=EVIDENCE_BOUNDS).value)]

@@ -10,6 +10,7 @@ from agentgate.core.binding import SpecSaid, read_spec
 from agentgate.core.verification import Break, Findings
 from agentgate.digests import DOCUMENT_KINDS, document_digest
 from agentgate.errors import Damaged
+from agentgate.sealing import SealingKeys
 from agentgate.store import inspecting, sweeping
 from agentgate.store.engine import Database
 from agentgate.store.schema import documents, tenants
@@ -30,16 +31,19 @@ class Audit:
         ledger: the ledger's id, as far as anything says it.
         on_progress: told after each page of events, where somebody asked.
         total: how many events there were at the beginning, where somebody asked.
+        sealing: the keys that open what is sealed, as far as they were given.
     """
 
     database: Database
     ledger: str
     on_progress: Progress | None = None
     total: int = 0
+    sealing: SealingKeys | None = None
     findings: Findings = field(default_factory=Findings)
     runs: int = 0
     events: int = 0
     payloads: int = 0
+    sealed: int = 0
     documents: "Documents" = field(init=False)
     keys: "Keys" = field(init=False)
 

@@ -27,6 +27,7 @@ from agentgate.gate.settings import Settings
 from agentgate.gate.standing import Known, Standing, asked, check_principal, is_revisable, known, newest, stand
 from agentgate.gate.thinking import Intent, Mind
 from agentgate.policy.request import RECENT, Recent, View
+from agentgate.sealing import SealingKeys
 from agentgate.states import RunState, State
 from agentgate.store import actions, runs
 
@@ -152,7 +153,7 @@ class Batcher:
             record = runs.read(connection, run)
             if record is None or record.tenant != tenant:
                 raise NotFound("run", run)
-            compared = _compared(connection, tenant, items)
+            compared = _compared(connection, tenant, items, self.ledger.sealing)
             return Seen(
                 run=record,
                 view=view_of(connection, record),
@@ -163,14 +164,16 @@ class Batcher:
             )
 
 
-def _compared(connection: Connection, tenant: str, items: tuple[Item, ...]) -> tuple[Item, ...]:
+def _compared(
+    connection: Connection, tenant: str, items: tuple[Item, ...], sealing: SealingKeys | None
+) -> tuple[Item, ...]:
     """Look up what each call's key stands for, and find every conflict before anybody is asked anything."""
     before: dict[tuple[str, str, Key], Thought] = {}
     compared: list[Item] = []
     for n, item in enumerate(items):
         thought = item.thought
         try:
-            found = known(connection, tenant, thought, supersede=item.supersede)
+            found = known(connection, tenant, thought, supersede=item.supersede, sealing=sealing)
             _check(thought, found, before.get(_address(thought)), supersede=item.supersede)
         except KeyConflict as conflict:
             raise KeyConflict(conflict.tool, conflict.key, n) from conflict

@@ -1,6 +1,6 @@
 """Claiming: the last look before an effect, and the commit without which there is none."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
@@ -55,7 +55,7 @@ class Claim:
     file: ActionFile
     attempt: AttemptRecord
     tool: AnyTool
-    content: bytes
+    content: bytes = field(repr=False)
     tenant: str
     asked_us: int
 
@@ -76,7 +76,7 @@ class Claimant:
     holder: str
     lease_us: int
     tool: AnyTool
-    content: bytes
+    content: bytes = field(repr=False)
     reserves: tuple[Reserve, ...]
     salt: bytes
 

@@ -5,7 +5,7 @@ cannot be had, or cannot be recorded, leaves the action unchecked.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentgate.canonical import Json
 from agentgate.clock import to_us
@@ -20,6 +20,7 @@ from agentgate.outcome import Confirmation
 from agentgate.states import State
 from agentgate.store import actions
 from agentgate.tools.decorator import AnyTool
+from agentgate.tools.spec import ToolSpec
 
 Handle = Callable[..., Effect]
 """As `agentgate.gate.performing.Performer.handle`."""
@@ -36,8 +37,8 @@ class Seen:
     """
 
     file: ActionFile
-    arguments: Json
-    result: Json
+    arguments: Json = field(repr=False)
+    result: Json = field(repr=False)
 
     @property
     def attempt(self) -> AttemptRecord:
@@ -90,7 +91,7 @@ class Checker:
         ):
             remedy = "open the gate with the tool of that definition, and its confirm function"
             raise NotPossible(f"action {action}", "check it", "without a check", remedy)
-        said = self._ask(tool.confirm, seen)
+        said = self._ask(tool.confirm, seen, tool.spec)
         if said.verdict is None:
             log.warning("not checked", action=action, because=said.why, error=said.error)
             return seen.file.action.confirmed or "unchecked"
@@ -117,11 +118,11 @@ class Checker:
             if file.action.state is not State.SUCCEEDED:
                 remedy = "only what has happened can be checked"
                 raise NotPossible(f"action {action}", "check it", file.action.state, remedy)
-            reader = Reader(connection=connection)
+            reader = Reader(connection=connection, sealing=self.ledger.sealing)
             arguments = reader.proposed(file.action, ledger=self.ledger.id)["arguments"].value()
             return Seen(file=file, arguments=arguments, result=reader.stored(file.action).value)
 
-    def _ask(self, confirm: Callable[..., object], seen: Seen) -> Said:
+    def _ask(self, confirm: Callable[..., object], seen: Seen, spec: ToolSpec) -> Said:
         within, clock = self.settings.check_within, self.ledger.clock
         effect = self.handle(
             seen.file.action,
@@ -130,4 +131,4 @@ class Checker:
             within_us=to_us(within),
             lease_until_us=clock.monotonic_us() + to_us(within),
         )
-        return ask_confirm(confirm, effect, seen.arguments, seen.result, within=within)
+        return ask_confirm(confirm, effect, seen.arguments, seen.result, spec=spec, within=within)

@@ -10,7 +10,7 @@ from agentgate.core.claiming import check_row, expire, may_run_again, refuse
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile, RunRecord
-from agentgate.errors import Damaged, NotFound, Unavailable
+from agentgate.errors import Damaged, NotFound, Sealed, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again
@@ -44,6 +44,7 @@ class Look:
         view: what a policy is shown of the run.
         outcome: what the state says; None where it is READY.
         payloads: what was proposed, by kind, checked against the record; empty where it cannot run.
+        sealed: why these cannot be read, where their sealing key is not there.
     """
 
     file: ActionFile
@@ -51,6 +52,7 @@ class Look:
     view: View
     outcome: Outcome | None
     payloads: Mapping[str, Payload]
+    sealed: Sealed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ class Executor:
         Raises:
             NotFound: no such action in this tenant.
             Damaged: the action's row contradicts the record.
+            Sealed: its arguments are sealed by a key that is not there.
         """
         for looks in range(LOOKS):
             look = self._look(tenant, action)
@@ -116,15 +119,21 @@ class Executor:
             run = runs.read(connection, file.action.run)
             if run is None:
                 raise Damaged(f"action {action}", "its run is missing")
-            reader = Reader(connection=connection)
+            reader = Reader(connection=connection, sealing=self.ledger.sealing)
             runnable = file.action.state in RUNNABLE or (asking and file.action.unresolved > 0)
-            return Look(
+            look = Look(
                 file=file,
                 run=run,
                 view=view_of(connection, run),
                 outcome=reader.outcome(file),
-                payloads=reader.proposed(file.action, ledger=self.ledger.id) if runnable else {},
+                payloads={},
             )
+            if not runnable:
+                return look
+            try:
+                return replace(look, payloads=reader.proposed(file.action, ledger=self.ledger.id))
+            except Sealed as error:  # it can be looked at, taken over and reconciled; it cannot be claimed
+                return replace(look, sealed=error)
 
     def _step(self, mind: Mind, look: Look, *, retry: bool, first: bool) -> Claim | Outcome | None:
         """Do what the state allows; None asks for another look."""
@@ -208,7 +217,13 @@ class Executor:
         return tool if tool is not None and tool.spec.digest == action.spec else None
 
     def _claim(self, mind: Mind, look: Look) -> Claim | Outcome | None:
-        """Ask the policy again, and claim if it still agrees (design §6)."""
+        """Ask the policy again, and claim if it still agrees (design §6).
+
+        Raises:
+            Sealed: what would run cannot be read; the action stays as it is.
+        """
+        if look.sealed is not None:
+            raise look.sealed
         tool, action = self._tool(mind, look), look.file.action
         if tool is None or look.run.state is not RunState.OPEN:
             reason = "spec_changed" if tool is None else f"run_{look.run.state.lower()}"

@@ -19,6 +19,8 @@ from agentgate.limits import Limits
 from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource
+from agentgate.sealing import SealingSource
+from agentgate.secrets import SecretProvider
 from agentgate.tools.decorator import AnyTool
 
 
@@ -33,8 +35,9 @@ class Gate(Operating):
         tools: Iterable[AnyTool],
         facts: Mapping[str, FactProvider],
         settings: Settings,
+        secrets: SecretProvider | None = None,
     ) -> None:
-        self._shop = Workshop(ledger, policy=policy, tools=tools, facts=facts, settings=settings)
+        self._shop = Workshop(ledger, policy=policy, tools=tools, facts=facts, settings=settings, secrets=secrets)
 
     @classmethod
     def open(
@@ -46,6 +49,8 @@ class Gate(Operating):
         facts: Mapping[str, FactProvider] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        secrets: SecretProvider | None = None,
+        sealing: SealingSource | None = None,
     ) -> Self:
         """Open a gate on a ledger whose tables `agentgate.migrate` has made.
 
@@ -56,6 +61,9 @@ class Gate(Operating):
             facts: who tells the policy what it declares to need, by name.
             settings: times to live and bounds.
             clock: for tests.
+            secrets: who hands out what tools ask for with `Effect.secret`: `EnvironmentSecrets`, `FileSecrets`, or a
+                function from a name to the secret.
+            sealing: the keys that seal the payloads of tools with sensitive arguments, kept outside the database.
 
         Raises:
             WrongSchema: the tables are missing, older or newer than this code's.
@@ -63,9 +71,11 @@ class Gate(Operating):
             SpecRefused: two tools of one name, or names that look alike.
             PolicyRefused: the policy cannot be loaded.
         """
-        ledger = opening.open_ledger(url, clock or SystemClock())
+        ledger = opening.open_ledger(url, clock or SystemClock(), sealing=sealing)
         try:
-            return cls(ledger, policy=policy, tools=tools, facts=facts or {}, settings=settings or Settings())
+            return cls(
+                ledger, policy=policy, tools=tools, facts=facts or {}, settings=settings or Settings(), secrets=secrets
+            )
         except BaseException:
             ledger.database.close()
             raise

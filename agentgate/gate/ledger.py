@@ -10,12 +10,14 @@ from sqlalchemy.engine import Connection
 
 from agentgate.chain import Head
 from agentgate.clock import Clock
-from agentgate.core.draft import Draft, Payload, Plan
+from agentgate.core.draft import Draft, Payload, Plan, StoredPayload
 from agentgate.core.records import ActionFile, RunRecord
-from agentgate.errors import AgentgateError, NotFound, Unavailable
+from agentgate.errors import AgentgateError, Damaged, NotFound, Sealed, Unavailable
 from agentgate.event import decode
+from agentgate.sealing import NONCE_BYTES, SealingKeys
 from agentgate.store import actions, committing, events, runs
 from agentgate.store.engine import Database
+from agentgate.tools.spec import ToolSpec, from_document
 
 T = TypeVar("T")
 
@@ -104,13 +106,16 @@ class Ledger:
         database: where it lies.
         clock: the ledger clock, read inside the transaction.
         id: the ledger's id.
+        sealing: the keys that seal and open payloads; None where there are none.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, id: str) -> None:
+    def __init__(self, database: Database, *, clock: Clock, id: str, sealing: SealingKeys | None = None) -> None:
         self.database = database
         self.clock = clock
         self.id = id
+        self.sealing = sealing
         self._stored: set[bytes] = set()
+        self._sensitive: dict[bytes, bool] = {}
 
     def salt(self) -> bytes:
         """Draw a payload's salt."""
@@ -160,7 +165,8 @@ class Ledger:
             with self.database.write() as connection:
                 transaction = self._begin(connection, run, tenant, came_us)
                 result = work(transaction)
-                plans = [self._plan(draft, documents) for draft in transaction.drafts.values() if draft.is_begun]
+                begun = (draft for draft in transaction.drafts.values() if draft.is_begun)
+                plans = [self.sealed(connection, self._plan(draft, documents)) for draft in begun]
                 for plan in plans:
                     committing.write(connection, plan)
                 done = result, plans
@@ -183,6 +189,46 @@ class Ledger:
         unstored = (one for one in documents if one[0] not in self._stored)
         named = (one for one in unstored if any(one[0].hex().encode() in link.encoded for link in plan.links))
         return replace(plan, documents=tuple(named))
+
+    def sealed(self, connection: Connection, plan: Plan) -> Plan:
+        """Return the plan as it may lie in the database: what has to be sealed is.
+
+        Decided here for every payload of every event, so that no command can forget it: what belongs to an action
+        whose spec has sensitive pointers; and, where there is a key, raw input, what belongs to a tool that is
+        unknown (it may be a misspelt one) and what belongs to no action.
+
+        Raises:
+            Sealed: the action's spec has sensitive pointers, and there is no key.
+        """
+        specs = {after.action.id: after.action.spec for _, after in plan.files}
+        payloads = tuple(
+            replace(one, payload=self._seal(one.payload)) if self._is_sensitive(connection, one, specs) else one
+            for one in plan.payloads
+        )
+        return replace(plan, payloads=payloads)
+
+    def _is_sensitive(self, connection: Connection, stored: StoredPayload, specs: Mapping[str, bytes | None]) -> bool:
+        spec = None if stored.action is None else specs[stored.action]
+        if spec is not None and self._has_sensitive(connection, spec):
+            return True
+        return self.sealing is not None and (spec is None or stored.payload.kind == "raw")
+
+    def _seal(self, payload: Payload) -> Payload:
+        if self.sealing is None:
+            raise Sealed(payload.kind, "", ())
+        return payload.sealed(self.sealing, nonce=self.clock.random(NONCE_BYTES))
+
+    def _has_sensitive(self, connection: Connection, spec: bytes) -> bool:
+        if spec not in self._sensitive:
+            stored = events.document(connection, spec)
+            if stored is None:
+                raise Damaged(f"spec {spec.hex()}", "it is not stored")
+            self._sensitive[spec] = bool(from_document(stored[1]).sensitive)
+        return self._sensitive[spec]
+
+    def knows(self, spec: ToolSpec) -> None:
+        """Remember a spec of this gate's own, so that no transaction has to read it."""
+        self._sensitive[spec.digest] = bool(spec.sensitive)
 
     def _begin(self, connection: Connection, run: str, tenant: str | None, came_us: int) -> Transaction:
         asked_us = self.clock.monotonic_us()

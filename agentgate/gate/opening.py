@@ -11,8 +11,10 @@ from agentgate.clock import Clock, new_id
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.records import RunRecord
 from agentgate.errors import RunConflict, SpecRefused
+from agentgate.gate.answers import Reader
 from agentgate.gate.ledger import Ledger, Transaction, log, report
 from agentgate.limits import Limits
+from agentgate.sealing import SealingSource, sealing_keys
 from agentgate.store import committing, events, runs
 from agentgate.store.engine import Database
 from agentgate.store.version import check_version
@@ -38,18 +40,21 @@ class Run:
     principal: str
 
 
-def open_ledger(url: str, clock: Clock, *, read_only: bool = False) -> Ledger:
+def open_ledger(url: str, clock: Clock, *, read_only: bool = False, sealing: SealingSource | None = None) -> Ledger:
     """Open a ledger that was migrated.
 
     Args:
         url: as for `Gate.open`.
         clock: the ledger clock.
         read_only: open nothing for writing.
+        sealing: the keys that seal and open payloads.
 
     Raises:
         WrongSchema: its tables are missing, older or newer than this code's.
         UnsafeStore: it does not exist, or lies where a ledger must not.
+        Misuse: no keys were given as ``sealing``.
     """
+    keys = sealing_keys(sealing)
     database = Database(url, read_only=read_only)
     database.open()
     if database.journal == "delete" and "journal=" not in url and not read_only:  # nobody asked for the slower one
@@ -63,7 +68,7 @@ def open_ledger(url: str, clock: Clock, *, read_only: bool = False) -> Ledger:
     except BaseException:
         database.close()
         raise
-    return Ledger(database, clock=clock, id=id_)
+    return Ledger(database, clock=clock, id=id_, sealing=keys)
 
 
 def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
@@ -74,7 +79,8 @@ def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
     """
     known = {tool.spec.digest: tool.spec for tool in tools}
     for spec in known.values():
-        _check_kept(spec)
+        _check_kept(spec, has_key=ledger.sealing is not None)
+        ledger.knows(spec)
     with ledger.database.read() as connection:
         new = {digest: spec for digest, spec in known.items() if events.document(connection, digest) is None}
     if not new:
@@ -90,14 +96,15 @@ def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
     ledger.change(ledger.id, registered, documents=documents)
 
 
-def _check_kept(spec: ToolSpec) -> None:
+def _check_kept(spec: ToolSpec, *, has_key: bool) -> None:
     """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
     asked = (
-        ("/sensitive", bool(spec.sensitive), "leave it out: this gate has no key to seal them with"),
         ("/recovery", isinstance(spec.recovery, Transactional), "use Repeat, Keyed, Probe or Operator"),
         ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
         ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
     )
+    if spec.sensitive and not has_key:
+        raise SpecRefused(spec.name, "/sensitive", "this gate has no key to seal them with", "open it with sealing=")
     for path, is_asked, remedy in asked:
         if is_asked:
             raise SpecRefused(spec.name, path, "this version of the gate does not do it", remedy)
@@ -111,16 +118,17 @@ def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: st
 
     Raises:
         RunConflict: it has another principal, goal or limits.
+        Sealed: its goal is sealed by a key that is not there, so that they cannot be compared.
     """
     with ledger.database.read() as connection:
         found = runs.find(connection, tenant=tenant, name=name)
         if found is not None:
-            _same(connection, found, principal=principal, goal=goal, limits=limits)
+            _same(ledger, connection, found, principal=principal, goal=goal, limits=limits)
             return _handle(found)
     with ledger.database.write() as connection:
         found = runs.find(connection, tenant=tenant, name=name)
         if found is not None:
-            _same(connection, found, principal=principal, goal=goal, limits=limits)
+            _same(ledger, connection, found, principal=principal, goal=goal, limits=limits)
             return _handle(found)
         if not runs.has_tenant(connection, tenant):
             runs.create_tenant(connection, tenant=tenant, fingerprint_key=ledger.clock.random(32))
@@ -128,7 +136,7 @@ def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: st
         bounds = (limits or Limits()).to_json()
         body: dict[str, Json] = {"tenant": tenant, "name": name, "principal": principal, "limits": bounds}
         draft.add("run_opened", body, payloads=_goal(ledger, goal))
-        plan = draft.plan()
+        plan = ledger.sealed(connection, draft.plan())
         committing.write(connection, plan)
     report(plan)
     return _handle(plan.after)
@@ -142,14 +150,22 @@ def _handle(run: RunRecord) -> Run:
     return Run(id=run.id, name=run.name, tenant=run.tenant, principal=run.principal)
 
 
-def _same(connection: Connection, run: RunRecord, *, principal: str, goal: str | None, limits: Limits | None) -> None:
+def _same(
+    ledger: Ledger,
+    connection: Connection,
+    run: RunRecord,
+    *,
+    principal: str,
+    goal: str | None,
+    limits: Limits | None,
+) -> None:
     """Compare with what the run was opened with; a goal or limits that are not given are not compared."""
     if run.principal != principal:
         raise RunConflict(run.name, "principal")
     if limits is not None and dict(run.limits) != limits.to_json():
         raise RunConflict(run.name, "limits")
     if goal is not None:
-        stored = events.payload(connection, run.id, 0, "texts")
+        stored = Reader(connection=connection, sealing=ledger.sealing).kept(run.id, 0, "texts")
         texts = {} if stored is None else stored.value()
         if type(texts) is not dict or texts.get("goal") != goal:
             raise RunConflict(run.name, "goal")

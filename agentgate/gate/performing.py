@@ -13,6 +13,7 @@ from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord
 from agentgate.core.sameness import outcome_fingerprint
+from agentgate.core.veiling import Veil, veil_of, veiled_exception
 from agentgate.digests import idempotency_key
 from agentgate.effects import Effect
 from agentgate.errors import Unavailable
@@ -25,8 +26,10 @@ from agentgate.gate.settings import Settings
 from agentgate.heartbeat import Heartbeat
 from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
+from agentgate.secrets import Broker, Handed
 from agentgate.states import State
 from agentgate.store import actions, events, locks
+from agentgate.tools.sensitive import sensitive_values
 from agentgate.tools.spec import from_document
 from agentgate.work import End, Interrupted, Overran, Raised, Returned, Unentered, Work
 
@@ -42,12 +45,14 @@ class Performer:
         heartbeat: keeps their leases.
         settings: how long a lease lasts, and a check.
         fingerprint_key: the tenant's key, by tenant.
+        broker: fetches the secrets that tools ask for.
     """
 
     ledger: Ledger
     heartbeat: Heartbeat
     settings: Settings
     fingerprint_key: Callable[[str], bytes | None]
+    broker: Broker
 
     def perform(self, claim: Claim) -> Outcome:
         """Run a claimed effect, record its end, and have it checked where its tool can do that.
@@ -56,21 +61,27 @@ class Performer:
             BaseException: an interruption (KeyboardInterrupt, SystemExit), once the end is recorded.
             Unavailable: the end could not be recorded; the action is UNKNOWN once its lease is over.
         """
+        handed: Handed = {}
         work = Work(
             (self.ledger.id, claim.attempt.fence),
-            record=partial(self._end, claim),
-            on_late=partial(self._late, claim),
+            record=partial(self._end, claim, handed),
+            on_late=partial(self._late, claim, handed),
         )
         try:
-            effect = self._effect(claim)
+            effect = self._effect(claim, handed)
             with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
                 outcome = work.do(partial(self._begin, claim, effect), seconds=to_us(claim.tool.spec.timeout) / 1e6)
         except BaseException as error:
             work.leave(error)
             if work.failure is not None and work.failure is not error:
                 log.warning("end not recorded", action=claim.file.action.id, error=type(work.failure).__name__)
-            raise
-        return self.confirmed(claim, outcome)
+            if isinstance(error, Exception):
+                raise
+            interruption = error
+        else:
+            return self.confirmed(claim, outcome)
+        # Outside of the handler: what is raised in it has the tool's own exception as its context.
+        raise veiled_exception(interruption, self.veil(claim, handed))
 
     def confirmed(self, claim: Claim, outcome: Outcome) -> Outcome:
         """Check an effect that has happened and is on record, where its tool can be asked."""
@@ -90,9 +101,9 @@ class Performer:
         args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
         return claim.tool.fn(*args, **named)
 
-    def _end(self, claim: Claim, end: End) -> Outcome:
+    def _end(self, claim: Claim, handed: Handed, end: End) -> Outcome:
         try:
-            ended = self._read(claim, end)
+            ended = self._read(claim, handed, end)
         except BaseException:  # reading runs code of what it reads: the end stands, whatever that code does
             self._record(
                 claim, classifying.unread(end.value) if isinstance(end, Returned) else classifying.interrupted()
@@ -100,17 +111,25 @@ class Performer:
             raise
         return self._record(claim, ended)
 
-    def _effect(self, claim: Claim) -> Effect:
+    def _effect(self, claim: Claim, handed: Handed) -> Effect:
         return self.handle(
             claim.file.action,
             claim.attempt,
             deadline_us=claim.attempt.deadline_us,
             within_us=to_us(claim.tool.spec.timeout),
             lease_until_us=claim.asked_us + self.settings.lease_us,
+            handed=handed,
         )
 
     def handle(
-        self, action: ActionRecord, attempt: AttemptRecord, *, deadline_us: int, within_us: int, lease_until_us: int
+        self,
+        action: ActionRecord,
+        attempt: AttemptRecord,
+        *,
+        deadline_us: int,
+        within_us: int,
+        lease_until_us: int,
+        handed: Handed | None = None,
     ) -> Effect:
         """Make what a tool's functions know of an attempt.
 
@@ -120,6 +139,7 @@ class Performer:
             deadline_us: on the ledger clock, what they are told of their time.
             within_us: how long they have, from now.
             lease_until_us: on the monotonic clock.
+            handed: takes the secrets that they are given.
         """
         key = idempotency_key(
             ledger=self.ledger.id,
@@ -140,15 +160,23 @@ class Performer:
             clock=self.ledger.clock,
             until_us=self.ledger.clock.monotonic_us() + within_us,
             lease_until_us=lease_until_us,
+            broker=self.broker,
+            handed=handed,
         )
 
-    def _read(self, claim: Claim, end: End) -> Ended:
+    def veil(self, claim: Claim, handed: Handed) -> Veil:
+        """Return what takes this attempt's secrets and sensitive arguments out of whatever its tool says."""
+        spec = claim.tool.spec
+        arguments = parse(claim.content, bounds=RECORDED_BOUNDS) if spec.sensitive else None
+        return veil_of(dict(handed), sensitive_values(spec, arguments))
+
+    def _read(self, claim: Claim, handed: Handed, end: End) -> Ended:
         spec = claim.tool.spec
         match end:
             case Returned(value):
-                return classifying.returned(value, spec)
+                return classifying.returned(value, spec, self.veil(claim, handed))
             case Raised(error):
-                return classifying.raised(error, spec)
+                return classifying.raised(error, spec, self.veil(claim, handed))
             case Unentered():
                 return classifying.raised(NoEffect("it was not begun", code="transient"), spec)
             case Interrupted():
@@ -201,11 +229,11 @@ class Performer:
             block_again(transaction, file.action.id, parallel=claim.tool.spec.parallel)
         return None
 
-    def _late(self, claim: Claim, end: Returned | Raised) -> None:
+    def _late(self, claim: Claim, handed: Handed, end: Returned | Raised) -> None:
         """Record, from the effect's own thread, what came after its time-out; nobody is left to be told."""
         self.heartbeat.forget(claim.attempt.fence)
         try:
-            ended = self._read(claim, end)
+            ended = self._read(claim, handed, end)
             # Kept in full: where it is faster than the record of its own time-out, it is simply how the attempt ended.
             result = None if ended.observation is None else self.keep(claim, ended.observation)
             self.ledger.change(claim.file.action.run, partial(self._write, claim=claim, ended=ended, result=result))
@@ -232,7 +260,7 @@ class Performer:
         """Read what the record says of an action whose attempt was ended by somebody else; None where it is READY."""
         with self.ledger.database.read() as connection:
             file = actions.file(connection, action)
-            return None if file is None else Reader(connection=connection).outcome(file)
+            return None if file is None else Reader(connection=connection, sealing=self.ledger.sealing).outcome(file)
 
 
 def _stands(transaction: Transaction, attempt: AttemptRecord, ended: Ended, result: Kept | None) -> bool:

@@ -18,6 +18,7 @@ from agentgate.gate.settings import Settings
 from agentgate.gate.standing import Standing, known, stand
 from agentgate.gate.thinking import Intent, Mind
 from agentgate.policy.request import Recent, View
+from agentgate.sealing import SealingKeys
 from agentgate.states import RunState
 from agentgate.store import actions, runs
 
@@ -78,13 +79,15 @@ def _recent(row: tuple[Any, ...]) -> Recent:
     )
 
 
-def standing(connection: Connection, run: RunRecord, thought: Thought, *, supersede: bool) -> Standing:
+def standing(
+    connection: Connection, run: RunRecord, thought: Thought, *, supersede: bool, sealing: SealingKeys | None
+) -> Standing:
     """Tell what the call's key stands for.
 
     Raises:
         KeyConflict: another intent, or another principal's.
     """
-    found = known(connection, run.tenant, thought, supersede=supersede)
+    found = known(connection, run.tenant, thought, supersede=supersede, sealing=sealing)
     if found is None:
         return Standing()
     return stand(found.action, thought, same=found.same, attempted=found.attempted, supersede=supersede)
@@ -140,7 +143,7 @@ class Proposer:
             record = runs.read(connection, run)
             if record is None or record.tenant != tenant:
                 raise NotFound("run", run)
-            found = standing(connection, record, thought, supersede=supersede)
+            found = standing(connection, record, thought, supersede=supersede, sealing=self._ledger.sealing)
             return Seen(run=record, view=view_of(connection, record), standing=found)
 
     def _ask(self, mind: Mind, thought: Thought, seen: Seen) -> Thought:
@@ -162,7 +165,7 @@ class Proposer:
         draft = transaction.draft
         if draft.run.state is not seen.run.state:
             return None
-        now = standing(transaction.connection, draft.run, thought, supersede=supersede)
+        now = standing(transaction.connection, draft.run, thought, supersede=supersede, sealing=self._ledger.sealing)
         if now.repeat is not None or now.revision != seen.standing.revision:
             return None
         waiting = None if now.supersedes is None else _waiting(transaction, now.supersedes)
@@ -181,7 +184,13 @@ class Proposer:
         then: Callable[[Transaction, Proposed], T],
     ) -> T | None:
         """Find the action that the call repeats, or return None where the key stands for another by now."""
-        now = standing(transaction.connection, transaction.draft.run, thought, supersede=supersede)
+        now = standing(
+            transaction.connection,
+            transaction.draft.run,
+            thought,
+            supersede=supersede,
+            sealing=self._ledger.sealing,
+        )
         assert seen.standing.repeat is not None  # the caller looked
         if now.repeat is None or now.repeat.id != seen.standing.repeat.id:
             return None

@@ -9,22 +9,32 @@ from contextlib import contextmanager
 
 from sqlalchemy.engine import Connection
 
-from agentgate.canonical import Json, parse
 from agentgate.chain import Link
 from agentgate.clock import SystemClock, to_datetime
 from agentgate.core.claiming import check_row
-from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, RunRecord
-from agentgate.digests import SALT_BYTES, document_digest
-from agentgate.errors import Damaged, NotCanonical, NotFound
+from agentgate.core.veiling import Veil
+from agentgate.digests import document_digest
+from agentgate.errors import Damaged, NotFound
 from agentgate.event import Event, decode, event_hash
 from agentgate.gate.answers import Reader
+from agentgate.gate.beside import (
+    bytes_beside,
+    shown_arguments,
+    text_of,
+    texts_of,
+    unopened,
+    value_of,
+    values_beside,
+    veil_of_action,
+)
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.opening import open_ledger
 from agentgate.gate.views import ActionSummary, ActionView, ApprovalView, AttemptView, EventView, RunSummary, Step
 from agentgate.observation import Observation
 from agentgate.outcome import Done, Failed, Outcome, Refused, Unknown
 from agentgate.policy.decision import Decision
+from agentgate.sealing import SealingSource
 from agentgate.store import actions, events, runs
 from agentgate.tools.spec import from_document
 
@@ -32,14 +42,14 @@ _PROPOSED = ("arguments", "supplied", "raw", "provenance", "facts")
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Ledger]:
-    """Open a ledger to read it.
+def opened(url: str, *, sealing: SealingSource | None = None) -> Iterator[Ledger]:
+    """Open a ledger to read it; what is sealed is read as far as its keys are there.
 
     Raises:
         WrongSchema: its tables are missing, older or newer than this code's.
         UnsafeStore: there is no such database, or it lies where a ledger must not.
     """
-    ledger = open_ledger(url, SystemClock(), read_only=True)
+    ledger = open_ledger(url, SystemClock(), read_only=True, sealing=sealing)
     try:
         yield ledger
     finally:
@@ -53,7 +63,7 @@ def list_runs(ledger: Ledger, *, tenant: str | None) -> Iterator[RunSummary]:
         with ledger.database.read() as connection:
             page = runs.pages(connection, after=after)
             found = [run for run in page if run.id != ledger.id and tenant in (None, run.tenant)]
-            summaries = [_run_summary(connection, run) for run in found]
+            summaries = [_run_summary(_reader(ledger, connection), run) for run in found]
         if not page:
             return
         yield from summaries
@@ -70,11 +80,11 @@ def find(ledger: Ledger, what: str, *, tenant: str) -> RunSummary | ActionView:
     with ledger.database.read() as connection:
         file = actions.file(connection, what)
         if file is not None and file.action.tenant == tenant:
-            return _action_view(connection, file)
+            return _action_view(_reader(ledger, connection), file)
         run = _run(connection, ledger, what, tenant)
         if run is None:
             raise NotFound("action or run", what)
-        return _run_summary(connection, run)
+        return _run_summary(_reader(ledger, connection), run)
 
 
 def find_run(ledger: Ledger, what: str, *, tenant: str) -> RunSummary:
@@ -87,7 +97,7 @@ def find_run(ledger: Ledger, what: str, *, tenant: str) -> RunSummary:
         run = _run(connection, ledger, what, tenant)
         if run is None:
             raise NotFound("run", what)
-        return _run_summary(connection, run)
+        return _run_summary(_reader(ledger, connection), run)
 
 
 def list_actions(ledger: Ledger, run: str) -> Iterator[ActionSummary]:
@@ -145,14 +155,20 @@ def _run(connection: Connection, ledger: Ledger, what: str, tenant: str) -> RunR
     return runs.find(connection, tenant=tenant, name=what)
 
 
-def _run_summary(connection: Connection, run: RunRecord) -> RunSummary:
-    stored = events.payload(connection, run.id, 0, "texts")
+def _reader(ledger: Ledger, connection: Connection) -> Reader:
+    return Reader(connection=connection, sealing=ledger.sealing)
+
+
+def _run_summary(reader: Reader, run: RunRecord) -> RunSummary:
+    stored = events.payload(reader.connection, run.id, 0, "texts")
+    if stored is not None and stored.is_sealed:
+        stored = reader.readable(run.id, 0, "texts")
     return RunSummary(
         id=run.id,
         tenant=run.tenant,
         name=run.name,
         principal=run.principal,
-        goal=None if stored is None else _texts(_value(stored.content)).get("goal"),
+        goal=None if stored is None else texts_of(value_of(stored.content)).get("goal"),
         state=run.state.value,
         reason=run.reason,
         opened_at=to_datetime(run.opened_at_us),
@@ -178,41 +194,35 @@ def _action_summary(action: ActionRecord) -> ActionSummary:
     )
 
 
-def _action_view(connection: Connection, file: ActionFile) -> ActionView:
-    action, reader = file.action, Reader(connection=connection)
+def _action_view(reader: Reader, file: ActionFile) -> ActionView:
+    action, connection = file.action, reader.connection
     check_row(action, events.link(connection, action.run, action.state_n))
     run = runs.read(connection, action.run)
     if run is None:
         raise Damaged(f"action {action.id}", "its run is missing")
     told = {n: _read_event(connection, action.run, n) for n in _milestones(file)}
-    for event in told.values():
-        _check_payloads(connection, event)
-    payloads = _payloads(connection, told[action.proposed_n], _PROPOSED)
+    sealed = [kind for event in told.values() for kind in unopened(reader, event)]
+    proposed = told[action.proposed_n]
+    veil = veil_of_action(reader, proposed)
     return ActionView(
         summary=_action_summary(action),
-        run=_run_summary(connection, run),
+        run=_run_summary(reader, run),
         principal=action.principal,
         digest=action.digest.hex(),
         risk=_risk(connection, action),
         expires_at=None if action.expires_at_us is None else to_datetime(action.expires_at_us),
         waited=action.waited,
         unresolved=action.unresolved,
-        proposed=payloads,
+        proposed=shown_arguments(reader, action, veil, values_beside(reader, proposed, _PROPOSED)),
+        sealed=tuple(dict.fromkeys(sealed)),
         observation=_observed(reader.outcome(file)),
         attempts=tuple(_attempt_view(told, attempt) for _, attempt in sorted(file.attempts.items())),
         approvals=tuple(
-            _approval_view(connection, told, approval)
+            _approval_view(reader, told, approval)
             for approval in sorted(file.approvals.values(), key=lambda one: one.asked_n)
         ),
-        steps=tuple(_step(connection, event) for _, event in sorted(told.items())),
+        steps=tuple(_step(reader, veil, event) for _, event in sorted(told.items())),
     )
-
-
-def _check_payloads(connection: Connection, event: EventView) -> None:
-    """Refuse payloads that are not the ones an event names, before anything is read out of them."""
-    named = event.body.get("payloads")
-    for kind in named if type(named) is dict else ():
-        _payload(connection, event, kind)
 
 
 def _risk(connection: Connection, action: ActionRecord) -> str | None:
@@ -257,8 +267,8 @@ def _attempt_view(told: Mapping[int, EventView], attempt: AttemptRecord) -> Atte
     )
 
 
-def _approval_view(connection: Connection, told: Mapping[int, EventView], approval: ApprovalRecord) -> ApprovalView:
-    shown = _payload(connection, told[approval.asked_n], "presentation")
+def _approval_view(reader: Reader, told: Mapping[int, EventView], approval: ApprovalRecord) -> ApprovalView:
+    shown = bytes_beside(reader, told[approval.asked_n], "presentation")
     return ApprovalView(
         id=approval.id,
         kind=approval.kind,
@@ -266,13 +276,13 @@ def _approval_view(connection: Connection, told: Mapping[int, EventView], approv
         digest=approval.digest.hex(),
         asked_at=to_datetime(approval.asked_at_us),
         expires_at=to_datetime(approval.expires_at_us),
-        shown=None if shown is None else _text(shown),
+        shown=None if shown is None else text_of(shown),
     )
 
 
-def _step(connection: Connection, event: EventView) -> Step:
-    found = _payloads(connection, event, ("texts", "evidence"))
-    texts = _texts(found.get("texts"))
+def _step(reader: Reader, veil: Veil, event: EventView) -> Step:
+    found = {kind: veil.json(value) for kind, value in values_beside(reader, event, ("texts", "evidence")).items()}
+    texts = texts_of(found.get("texts"))
     decided = event.body.get("decision")
     return Step(
         event=event,
@@ -297,7 +307,7 @@ def _decoded(run: str, link: Link) -> Event:
 
 
 def _event_view(event: Event, link: Link) -> EventView:
-    document = _value(link.encoded)
+    document = value_of(link.encoded)
     assert type(document) is dict  # it was decoded as an event
     return EventView(
         run=event.run,
@@ -308,39 +318,3 @@ def _event_view(event: Event, link: Link) -> EventView:
         hash=link.hash.hex(),
         document=document,
     )
-
-
-def _payloads(connection: Connection, event: EventView, kinds: tuple[str, ...]) -> dict[str, Json]:
-    found = ((kind, _payload(connection, event, kind)) for kind in kinds)
-    return {
-        kind: _text(content) if kind == "raw" else _value(content) for kind, content in found if content is not None
-    }
-
-
-def _payload(connection: Connection, event: EventView, kind: str) -> bytes | None:
-    """Read a payload that an event names; None where it names none, or it is gone."""
-    named = event.body.get("payloads")
-    if type(named) is not dict or kind not in named:
-        return None
-    payload = events.payload(connection, event.run, event.n, kind)
-    if payload is None or type(payload.salt) is not bytes:  # the salt of a sealed payload lies inside its sealed text
-        return None
-    if len(payload.salt) != SALT_BYTES or payload.digest.hex() != named[kind]:
-        raise Damaged(f"run {event.run}", f"the {kind} of its event {event.n} are not what the event names")
-    return payload.content
-
-
-def _value(content: bytes) -> Json:
-    """Read stored bytes as JSON; what is none as the text it is."""
-    try:
-        return parse(content, bounds=RECORDED_BOUNDS)
-    except NotCanonical:
-        return _text(content)
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "backslashreplace")
-
-
-def _texts(value: Json) -> dict[str, str]:
-    return {name: text for name, text in value.items() if type(text) is str} if type(value) is dict else {}

@@ -18,6 +18,7 @@ from agentgate.gate import recorded
 from agentgate.gate.reading import opened
 from agentgate.policy.evaluation import Policy, evaluate
 from agentgate.policy.loading import PolicySource, load_policy
+from agentgate.sealing import SealingKeys, SealingSource
 from agentgate.store import runs
 from agentgate.store.engine import Database
 
@@ -42,6 +43,7 @@ class Question:
         run: a run's id or name; None for all.
         kept: how many findings of each kind are held one by one.
         within: how long the policy may think about each.
+        sealing: the keys that open what is sealed; they travel too.
     """
 
     url: str
@@ -52,6 +54,7 @@ class Question:
     run: str | None
     kept: int
     within: timedelta
+    sealing: SealingKeys | None
 
     def concerns(self, run: Opened | None) -> bool:
         """Tell whether a run is asked about; one that does not say whose it is concerns everybody."""
@@ -70,6 +73,7 @@ def recheck(
     within: timedelta = WITHIN,
     on_progress: Callable[[RecheckProgress], None] | None = None,
     executor: Executor | None = None,
+    sealing: SealingSource | None = None,
 ) -> Recheck:
     """Ask another policy about every recorded decision, and say what it would have decided otherwise.
 
@@ -89,6 +93,8 @@ def recheck(
             ends the recheck.
         executor: who carries the work, in batches of runs; one run is never split. In other processes the policy
             must pickle: a rule file does, and a function that its module names.
+        sealing: the keys that open what is sealed; without them a decision on it cannot be evaluated. Whoever carries
+            the work is given them.
 
     Raises:
         NotFound: there is no such run.
@@ -100,7 +106,7 @@ def recheck(
     if kept < 0 or within <= timedelta(0):
         raise Misuse("kept: give a number from 0; within: give a positive timedelta")
     asked = load_policy(policy)
-    with opened(url) as ledger:
+    with opened(url, sealing=sealing) as ledger:
         question = Question(
             url=url,
             ledger=ledger.id,
@@ -110,6 +116,7 @@ def recheck(
             run=run,
             kept=kept,
             within=within,
+            sealing=ledger.sealing,
         )
         total = _ask_all(question, ledger.database, executor, on_progress or _silent)
     if run is not None and not total.counts["runs"]:
@@ -200,7 +207,7 @@ def _ask_run(question: Question, database: Database, run: str, tell: Callable[[i
             return tally.broken(n=read, detail=error.detail, rest=rest)
         if page is None:
             return tally.end()
-        _ask_page(question, who, tally, page, recorded.cases(database, page))
+        _ask_page(question, who, tally, page, recorded.cases(database, page, question.sealing))
         read = page[-1].n + 1
         tell(tally.decisions)
 

@@ -6,6 +6,7 @@ runs while a transaction is open. A chain only grows, so each snapshot sees what
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hmac import compare_digest
 
 from sqlalchemy.engine import Connection
@@ -14,8 +15,9 @@ from agentgate.chain import follow, start
 from agentgate.core.draft import Payload
 from agentgate.core.rechecking import Case, Opened, is_decision, named_inputs, opened_by, proposal_n
 from agentgate.core.tally import Rest
-from agentgate.errors import Damaged
+from agentgate.errors import Damaged, Sealed
 from agentgate.event import Event, decode, event_hash
+from agentgate.sealing import SealingKeys
 from agentgate.store import events, runs
 from agentgate.store.engine import Database
 
@@ -85,12 +87,13 @@ def rest(database: Database, run: str, *, after: int) -> Rest:
         after = links[-1].n + 1
 
 
-def cases(database: Database, page: Iterable[Event]) -> Iterator[Case]:
+def cases(database: Database, page: Iterable[Event], sealing: SealingKeys | None) -> Iterator[Case]:
     """Read what stands beside each decision of a page, in order, a few at a time.
 
     Args:
         database: the ledger's.
         page: events whose chain was followed.
+        sealing: the keys that open what is sealed; what they do not open stays as it is stored.
     """
     known = {event.n: event for event in page}
     left = deque(event for event in known.values() if is_decision(event))
@@ -99,26 +102,39 @@ def cases(database: Database, page: Iterable[Event]) -> Iterator[Case]:
         size = 0
         with database.read() as connection:
             while left and size < MOST_BYTES:
-                case = _case(connection, left.popleft(), known)
+                case = _case(connection, left.popleft(), known, sealing)
                 size += _size(case)
                 read.append(case)
         yield from read
 
 
-def _case(connection: Connection, event: Event, known: dict[int, Event]) -> Case:
+def _case(connection: Connection, event: Event, known: dict[int, Event], sealing: SealingKeys | None) -> Case:
     proposed = _proposal(connection, event, known)
     payloads: dict[str, Payload] = {}
     for kind in () if proposed is None else named_inputs(proposed):
-        payload = None if proposed is None else events.payload(connection, event.run, proposed.n, kind)
+        payload = None if proposed is None else _payload(connection, proposed, kind, sealing)
         if payload is not None:
             payloads[kind] = payload
     return Case(
         event=event,
         proposed=proposed,
         payloads=payloads,
-        facts=events.payload(connection, event.run, event.n, "facts"),
+        facts=_payload(connection, event, "facts", sealing),
         spec=events.document(connection, bytes.fromhex(str(event.body["spec"]))),
     )
+
+
+def _payload(connection: Connection, event: Event, kind: str, sealing: SealingKeys | None) -> Payload | None:
+    """Read a payload of an event, opened where it is sealed; whether it is what the event names is asked later."""
+    payload, named = events.payload(connection, event.run, event.n, kind), event.body["payloads"]
+    if payload is None or not payload.is_sealed or type(named) is not dict or kind not in named:
+        return payload
+    try:
+        return payload.opened(sealing, digest=bytes.fromhex(str(named[kind])))
+    except Sealed:
+        return payload
+    except Damaged:
+        return replace(payload, sealed_by=None)  # without a salt it is not what its event names
 
 
 def _proposal(connection: Connection, event: Event, known: dict[int, Event]) -> Event | None:

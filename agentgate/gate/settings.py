@@ -10,6 +10,11 @@ from agentgate.errors import Misuse
 SHORTEST_LEASE = timedelta(seconds=5)
 LONGEST = timedelta(days=3_660)  # as every span that a spec may state
 
+_SPANS = (
+    *("lease", "question", "grant", "ready"),
+    *("policy_within", "fact_within", "check_within", "secret_within"),
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -23,6 +28,7 @@ class Settings:
         policy_within: how long a policy may think.
         fact_within: how long each fact may take to fetch.
         check_within: how long a tool's own probe or confirm function may take.
+        secret_within: how long each secret may take to fetch.
         bounds: size, depth and nodes of arguments.
     """
 
@@ -33,10 +39,11 @@ class Settings:
     policy_within: timedelta = timedelta(seconds=5)
     fact_within: timedelta = timedelta(seconds=5)
     check_within: timedelta = timedelta(seconds=30)
+    secret_within: timedelta = timedelta(seconds=5)
     bounds: Bounds = DEFAULT_BOUNDS
 
     def __post_init__(self) -> None:
-        for name in ("lease", "question", "grant", "ready", "policy_within", "fact_within", "check_within"):
+        for name in _SPANS:
             span = getattr(self, name)
             if type(span) is not timedelta or not timedelta(0) < span <= LONGEST:
                 raise Misuse(f"{name}: give a positive timedelta of at most {LONGEST.days} days")

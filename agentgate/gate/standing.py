@@ -3,6 +3,7 @@
 The rules of design §8, for a call on its own and for each of a batch. A repeat is compared with the newest revision.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,9 @@ from agentgate.core.proposing import Thought
 from agentgate.core.reasons import REVISABLE
 from agentgate.core.records import ActionRecord
 from agentgate.core.sameness import Asked, same_arguments
-from agentgate.errors import Damaged, KeyConflict
+from agentgate.errors import Damaged, KeyConflict, Sealed
 from agentgate.event import decode
+from agentgate.sealing import SealingKeys
 from agentgate.states import State
 from agentgate.store import actions, events
 
@@ -56,7 +58,9 @@ def newest(connection: Connection, tenant: str, thought: Thought) -> ActionRecor
     return actions.newest(connection, tenant=tenant, namespace=thought.namespace, tool=thought.tool, key=thought.key)
 
 
-def known(connection: Connection, tenant: str, thought: Thought, *, supersede: bool) -> Known | None:
+def known(
+    connection: Connection, tenant: str, thought: Thought, *, supersede: bool, sealing: SealingKeys | None
+) -> Known | None:
     """Find what a call's key stands for, and compare.
 
     Raises:
@@ -66,7 +70,7 @@ def known(connection: Connection, tenant: str, thought: Thought, *, supersede: b
     if found is None:
         return None
     check_principal(found.principal, thought)
-    same = _same_arguments(connection, found, thought)
+    same = _same_arguments(connection, found, thought, sealing)
     return Known(
         action=found,
         same=same,
@@ -116,26 +120,31 @@ def asked(thought: Thought) -> Asked:
     return Asked(supplied=supplied, arguments=arguments, request=thought.request)
 
 
-def _same_arguments(connection: Connection, found: ActionRecord, thought: Thought) -> bool:
-    """Compare with what was recorded: as supplied, or as completed; where they are gone, by fingerprint."""
+def _same_arguments(connection: Connection, found: ActionRecord, thought: Thought, sealing: SealingKeys | None) -> bool:
+    """Compare with what was recorded: as supplied, or as completed; where they cannot be read, by fingerprint."""
     new = asked(thought)
-    supplied, arguments = (_content(connection, found, kind) for kind in ("supplied", "arguments"))
+    supplied, arguments = (_content(connection, found, kind, sealing) for kind in ("supplied", "arguments"))
     recorded = Asked(supplied=supplied, arguments=arguments, request=found.request)
     if same_arguments(new, recorded):
         return True
     # A payload that was never there is the next one (docs/format.md); one that was erased is not.
-    return supplied is None and new.supplied == arguments and not _was_supplied(connection, found)
+    return supplied is None and new.supplied == arguments and "supplied" not in _named(connection, found)
 
 
-def _content(connection: Connection, found: ActionRecord, kind: str) -> bytes | None:
+def _content(connection: Connection, found: ActionRecord, kind: str, sealing: SealingKeys | None) -> bytes | None:
     payload = events.payload(connection, found.run, found.proposed_n, kind)
-    return None if payload is None else payload.content
+    if payload is None or not payload.is_sealed:
+        return None if payload is None else payload.content
+    try:
+        return payload.opened(sealing, digest=bytes.fromhex(_named(connection, found).get(kind, ""))).content
+    except Sealed:
+        return None
 
 
-def _was_supplied(connection: Connection, found: ActionRecord) -> bool:
-    """Tell whether the proposal named what was supplied apart from what was completed."""
+def _named(connection: Connection, found: ActionRecord) -> Mapping[str, str]:
+    """Return the payloads that the action's proposal names: kind to digest in hex."""
     link = events.link(connection, found.run, found.proposed_n)
     if link is None:
         raise Damaged(f"run {found.run}", f"its event {found.proposed_n} is missing")
     named: Any = decode(link.encoded).body["payloads"]
-    return type(named) is dict and "supplied" in named
+    return named if type(named) is dict else {}

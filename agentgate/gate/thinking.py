@@ -15,11 +15,13 @@ from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Thought, invalid
 from agentgate.core.records import RunRecord
 from agentgate.core.sameness import request_fingerprint
+from agentgate.core.veiling import veil_of
 from agentgate.digests import document_digest, fingerprint
 from agentgate.errors import NotCanonical
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.settings import Settings
 from agentgate.observation import Error
+from agentgate.policy.decision import MAX_TEXT, Decision
 from agentgate.policy.evaluation import Policy, evaluate
 from agentgate.policy.facts import FactProvider, gather
 from agentgate.policy.request import PolicyRequest, View
@@ -27,6 +29,7 @@ from agentgate.tools.declared import undeclared
 from agentgate.tools.defaults import complete
 from agentgate.tools.registry import ToolSet
 from agentgate.tools.resource import expand, parse_template
+from agentgate.tools.sensitive import public_path, sensitive_values
 from agentgate.tools.spec import ToolSpec
 from agentgate.tools.validation import check
 
@@ -85,7 +88,7 @@ class Mind:
             thought = self._placed(thought, call)
             supplied = self._read(call.arguments)
         except NotCanonical as error:
-            return self._refused(thought, call, _uncanonical(error))
+            return self._refused(thought, call, _uncanonical(error, thought.spec))
         spec = thought.spec
         if spec is None:
             return self._refused(thought, call, self._unknown(call))
@@ -95,7 +98,7 @@ class Mind:
             # From here on everything reads what the canonical bytes say, which defaults may have grown.
             completed = parse(content, bounds=self.settings.bounds)
         except NotCanonical as error:  # the defaults made it too large
-            return self._refused(thought, call, _uncanonical(error), supplied=canonical(supplied))
+            return self._refused(thought, call, _uncanonical(error, spec), supplied=canonical(supplied))
         extra = undeclared(spec.checked_input, completed)
         thought = replace(
             thought,
@@ -136,10 +139,14 @@ class Mind:
         return snapshot(arguments, bounds=self.settings.bounds)
 
     def _refused(self, thought: Thought, call: Intent, error: Error, *, supplied: bytes | None = None) -> Thought:
-        """Refuse the input itself; what reached a spec is kept, raw input that reached none is only measured."""
+        """Refuse the input itself; what reached a spec is kept.
+
+        Raw input that reached none is kept where it can be sealed, and is only measured where it cannot.
+        """
         reason = "unknown_tool" if error.code == "unknown_tool" else "invalid_arguments"
         raw = _raw(call.arguments)
-        kept = raw is not None and thought.spec is not None and len(raw) <= self.settings.bounds.max_bytes
+        kept = raw is not None and len(raw) <= self.settings.bounds.max_bytes
+        kept = kept and (thought.spec is not None or self.ledger.sealing is not None)
         payloads = self._payloads(raw if kept else None, supplied, None)
         measured = len(raw) if raw is not None and not kept else None
         return replace(
@@ -204,6 +211,7 @@ class Mind:
         decision = gathered.refusal or evaluate(
             self.policy, replace(request, facts=told), within=self.settings.policy_within, clock=clock
         )
+        decision = _veiled(decision, thought)
         texts = decision.texts()
         return Judgement(
             decision=decision,
@@ -222,25 +230,36 @@ def _raw(arguments: object) -> bytes | None:
     return arguments.encode("utf-8", "surrogatepass") if type(arguments) is str else None
 
 
-def _uncanonical(error: NotCanonical) -> Error:
+def _veiled(decision: Decision, thought: Thought) -> Decision:
+    """Take sensitive arguments out of a policy's words: it sees them, and whoever reads its reasons does not."""
+    assert thought.spec is not None  # only what passed every check is asked about
+    veil = veil_of({}, sensitive_values(thought.spec, thought.arguments))
+    if not veil:
+        return decision
+    reasons = (replace(reason, text=veil.text(reason.text)[:MAX_TEXT]) for reason in decision.reasons)
+    return replace(decision, reasons=tuple(reasons))
+
+
+def _uncanonical(error: NotCanonical, spec: ToolSpec | None) -> Error:
+    # What reached no spec is not repeated: the names in a path are as much the caller's as the values.
+    path = "" if spec is None else public_path(spec, error.path)
     return Error(
         code="invalid_arguments",
-        message=f"not a JSON value that can be bound: {error.reason} at {error.path or '/'}",
-        details=[{"path": error.path, "keyword": error.reason, "expected": error.remedy}],
+        message=f"not a JSON value that can be bound: {error.reason} at {path or '/'}",
+        details=[{"path": path, "keyword": error.reason, "expected": error.remedy}],
         suggested_action=error.remedy,
     )
 
 
 def _invalid(spec: ToolSpec, arguments: Json, extra: tuple[str, ...]) -> Error | None:
     found: list[dict[str, Json]] = [
-        {"path": one.path, "keyword": one.keyword, "expected": one.expected}
+        {"path": public_path(spec, one.path), "keyword": one.keyword, "expected": one.expected}
         for one in check(spec.checked_input, arguments)
     ]
     if spec.undeclared == "deny":
-        found += [
-            {"path": pointer(name), "keyword": "undeclared", "expected": "only arguments that the tool declares"}
-            for name in extra
-        ]
+        expected = "only arguments that the tool declares"
+        paths = (public_path(spec, pointer(name)) for name in extra)
+        found += [{"path": path, "keyword": "undeclared", "expected": expected} for path in paths]
     if not found:
         return None
     first = found[0]

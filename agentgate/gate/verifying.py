@@ -9,6 +9,7 @@ from agentgate.gate.auditing import Audit
 from agentgate.gate.sweeping import SWEEPS, count_events, run_ids, sweep_documents
 from agentgate.gate.walking import Walk
 from agentgate.jcs import encodable
+from agentgate.sealing import SealingSource, sealing_keys
 from agentgate.store import inspecting
 from agentgate.store.engine import Database
 from agentgate.store.schema import ledger
@@ -16,7 +17,9 @@ from agentgate.store.statements import Row
 from agentgate.store.version import check_version
 
 
-def verify(url: str, *, on_progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(
+    url: str, *, on_progress: Callable[[int, int], None] | None = None, sealing: SealingSource | None = None
+) -> Verification:
     """Recompute everything that a ledger holds, and say where it contradicts itself.
 
     Chains, payloads, documents, digests and fingerprints are recomputed, and every row of every table is compared
@@ -27,6 +30,7 @@ def verify(url: str, *, on_progress: Callable[[int, int], None] | None = None) -
         url: ``sqlite:///path/to/agent.db``.
         on_progress: called after each page with how many events were followed, and how many there were; what it
             raises ends the verification.
+        sealing: the keys that open what is sealed. What is sealed by another key is counted, and no break.
 
     Returns:
         What was looked at, and the first break of each kind in each run; damage is a break, never an exception.
@@ -36,10 +40,11 @@ def verify(url: str, *, on_progress: Callable[[int, int], None] | None = None) -
         UnsafeStore: there is no such database, or it lies where a ledger must not.
         Unavailable: the database could not be had.
     """
+    keys = sealing_keys(sealing)
     database = Database(url, read_only=True)
     database.open()
     with closing(database):
-        audit = Audit(database=database, ledger="", on_progress=on_progress)
+        audit = Audit(database=database, ledger="", on_progress=on_progress, sealing=keys)
         own: Row | None = None
         with audit.surviving():
             own = _found(audit, database)
@@ -52,6 +57,7 @@ def verify(url: str, *, on_progress: Callable[[int, int], None] | None = None) -
             documents=len(audit.documents),
             breaks=audit.findings.breaks,
             omitted=audit.findings.omitted,
+            sealed=audit.sealed,
         )
 
 

@@ -191,7 +191,8 @@ class ActionView:
         waited: why it could not start, while it stands where it stands.
         unresolved: how many attempts may have happened.
         proposed: what it was proposed with, by payload kind: ``arguments``, ``supplied``, ``raw``, ``provenance``,
-            ``facts``; what was erased, or never kept, is not in it.
+            ``facts``; what was erased, never kept, or cannot be opened is not in it. Sensitive values are masked.
+        sealed: the kinds of payloads, of this and the other events, that are sealed by a key that is not there.
         observation: what came of it; None where nothing has.
         attempts: in order.
         approvals: in the order they were asked.
@@ -207,6 +208,7 @@ class ActionView:
     waited: tuple[str, ...]
     unresolved: int
     proposed: Mapping[str, Json]
+    sealed: tuple[str, ...]
     observation: Observation | None
     attempts: tuple[AttemptView, ...]
     approvals: tuple[ApprovalView, ...]

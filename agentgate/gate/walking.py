@@ -102,6 +102,7 @@ class Walk:
             report=self._audit.findings.add,
             key=self._audit.keys.key,
             spec=self._audit.documents.spec,
+            sealing=self._audit.sealing,
         )
 
     def _take(self, follower: Follower, page: Page) -> set[str]:
@@ -118,6 +119,7 @@ class Walk:
             follower.broken("payload", n, "a payload lies where there is no event")
         self._check_documents(follower)
         self._audit.payloads += len(page.payloads)
+        self._audit.sealed, follower.sealed = self._audit.sealed + follower.sealed, 0
         self._audit.tell(len(page.links))
         return touched
 

@@ -33,6 +33,7 @@ from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource, load_policy
 from agentgate.process import this_process
+from agentgate.secrets import Broker, SecretProvider
 from agentgate.states import State
 from agentgate.store import actions, runs
 from agentgate.tools.decorator import AnyTool
@@ -57,6 +58,7 @@ class Workshop:
         tools: what may be run.
         facts: who tells the policy what it declares to need, by name.
         settings: times to live and bounds.
+        secrets: who hands out what tools ask for.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Workshop:
         tools: Iterable[AnyTool],
         facts: Mapping[str, FactProvider],
         settings: Settings,
+        secrets: SecretProvider | None = None,
     ) -> None:
         self.ledger = ledger
         self.settings = settings
@@ -82,7 +85,13 @@ class Workshop:
         self._holders: dict[int, Holder] = {}
         self._registering = threading.Lock()
         self.heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us, clock=ledger.clock)
-        self.performer = Performer(ledger=ledger, heartbeat=self.heartbeat, settings=settings, fingerprint_key=self.key)
+        self.performer = Performer(
+            ledger=ledger,
+            heartbeat=self.heartbeat,
+            settings=settings,
+            fingerprint_key=self.key,
+            broker=Broker(provider=secrets, within=settings.secret_within),
+        )
         prober = Prober(ledger=ledger, settings=settings, performer=self.performer, holder=self.this_process)
         self.executor = Executor(
             ledger=ledger, settings=settings, performer=self.performer, prober=prober, holder=self.this_process
@@ -118,7 +127,7 @@ class Workshop:
         key = self.key(run.tenant)
         entries = self.batcher.propose(self.mind, run.id, intents, tenant=run.tenant, fingerprint_key=key)
         with self.ledger.database.read() as connection:
-            reader = Reader(connection=connection)
+            reader = Reader(connection=connection, sealing=self.ledger.sealing)
             return [reader.proposal(run.tenant, entry.action, repeated=entry.repeated) for entry in entries]
 
     def call(self, run: Run, call: Call, *, retry: bool) -> Outcome:
@@ -170,7 +179,8 @@ class Workshop:
     def proposal(self, tenant: str, action: str, *, repeated: bool) -> Proposal:
         """Read an action as a caller is handed it."""
         with self.ledger.database.read() as connection:
-            return Reader(connection=connection).proposal(tenant, action, repeated=repeated)
+            reader = Reader(connection=connection, sealing=self.ledger.sealing)
+            return reader.proposal(tenant, action, repeated=repeated)
 
     def key(self, tenant: str) -> bytes | None:
         """Return a tenant's fingerprint key."""

@@ -130,12 +130,12 @@ class PolicyRequest:
     namespace: str
     tool: str
     spec: ToolSpec
-    arguments: Json
-    provenance: Json = None
+    arguments: Json = field(repr=False)  # no log line of a policy quotes them by accident
+    provenance: Json = field(default=None, repr=False)
     key: Key
     revision: int
     view: View
-    facts: Mapping[str, Json] = field(default_factory=dict)
+    facts: Mapping[str, Json] = field(default_factory=dict, repr=False)
     at_us: int
 
     def private(self) -> "PolicyRequest":

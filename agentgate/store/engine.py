@@ -70,6 +70,7 @@ class Database:
             # Transactions are begun and committed here by hand, and only here.
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
+            hide_parameters=True,  # an error of the database quotes no argument
             **pool,
         )
         event.listen(engine, "connect", self._on_connect)

@@ -26,12 +26,12 @@ _LINKS = Statement(
     .limit(bindparam("size"))
 )
 _PAYLOAD = Statement(
-    select(payloads.c.salt, payloads.c.content).where(
+    select(payloads.c.salt, payloads.c.content, payloads.c.sealed_by).where(
         payloads.c.run == bindparam("run"), payloads.c.n == bindparam("n"), payloads.c.kind == bindparam("kind")
     )
 )
 _PAYLOADS = Statement(
-    select(payloads.c.n, payloads.c.kind, payloads.c.salt, payloads.c.content)
+    select(payloads.c.n, payloads.c.kind, payloads.c.salt, payloads.c.content, payloads.c.sealed_by)
     .where(payloads.c.run == bindparam("run"), payloads.c.n >= bindparam("start"), payloads.c.n <= bindparam("end"))
     .order_by(payloads.c.n, payloads.c.kind)
 )
@@ -62,9 +62,9 @@ def _payload_row(stored: StoredPayload) -> dict[str, Any]:
         "run": stored.run,
         "n": stored.n,
         "kind": payload.kind,
-        "salt": payload.salt,
+        "salt": payload.salt or None,
         "content": payload.content,
-        "sealed_by": None,
+        "sealed_by": payload.sealed_by,
     }
 
 
@@ -91,16 +91,20 @@ def links(connection: Connection, run: str, *, start: int, size: int = PAGE) -> 
 def payload(connection: Connection, run: str, n: int, kind: str) -> Payload | None:
     """Read one payload; None where it is gone."""
     row = _PAYLOAD.row(connection, run=run, n=n, kind=kind)
-    return None if row is None else Payload(kind=kind, salt=row[0], content=row[1])
+    return None if row is None else _payload(kind, *row)
 
 
 def payloads_between(connection: Connection, run: str, *, start: int, end: int) -> list[StoredPayload]:
     """Read the payloads of the events ``start`` to ``end`` of a run."""
     rows = _PAYLOADS.rows(connection, run=run, start=start, end=end)
     return [
-        StoredPayload(run=run, n=n, payload=Payload(kind=kind, salt=salt, content=content))
-        for n, kind, salt, content in rows
+        StoredPayload(run=run, n=n, payload=_payload(kind, salt, content, sealed_by))
+        for n, kind, salt, content, sealed_by in rows
     ]
+
+
+def _payload(kind: str, salt: bytes | None, content: bytes, sealed_by: str | None) -> Payload:
+    return Payload(kind=kind, salt=b"" if salt is None else salt, content=content, sealed_by=sealed_by)
 
 
 def document(connection: Connection, digest: bytes) -> tuple[str, bytes] | None:

@@ -13,6 +13,8 @@ from agentgate.gate.ledger import Ledger
 from agentgate.gate.settings import Settings
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource
+from agentgate.sealing import SealingSource, sealing_keys
+from agentgate.secrets import SecretProvider
 from agentgate.store.engine import Database
 from agentgate.testing.script import ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -26,6 +28,8 @@ def memory_gate(
     facts: Mapping[str, FactProvider] | None = None,
     settings: Settings | None = None,
     clock: Clock | None = None,
+    secrets: SecretProvider | None = None,
+    sealing: SealingSource | None = None,
 ) -> Iterator[Gate]:
     """Hold a gate on a fresh ledger in memory, gone when the block ends.
 
@@ -35,6 +39,8 @@ def memory_gate(
         facts: who tells the policy what it declares to need, by name.
         settings: times to live and bounds.
         clock: a `FakeClock`, to say when things expire.
+        secrets: as for `Gate.open`.
+        sealing: as for `Gate.open`.
     """
     from agentgate.store.migration import upgrade_in  # alembic: a second that an import should not cost
 
@@ -43,11 +49,12 @@ def memory_gate(
     try:
         founded = upgrade_in(database, clock=told)
         gate = Gate(
-            Ledger(database, clock=told, id=founded.ledger),
+            Ledger(database, clock=told, id=founded.ledger, sealing=sealing_keys(sealing)),
             policy=ScriptedPolicy() if policy is None else policy,
             tools=tools,
             facts=facts or {},
             settings=settings or Settings(),
+            secrets=secrets,
         )
         with gate:
             yield gate

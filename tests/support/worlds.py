@@ -50,8 +50,12 @@ class World:
         clock: Clock | None = None,
         facts: Mapping[str, FactProvider] | None = None,
         settings: agentgate.Settings | None = None,
+        **kept: Any,
     ) -> Gate:
-        """Open a gate; without a policy it allows everything, without tools it has `refund`."""
+        """Open a gate; without a policy it allows everything, without tools it has `refund`.
+
+        ``kept`` are ``secrets`` and ``sealing``.
+        """
         return Gate.open(
             self.url,
             policy=ScriptedPolicy() if policy is None else policy,
@@ -59,6 +63,7 @@ class World:
             facts=facts,
             settings=settings,
             clock=clock,
+            **kept,
         )
 
     def refund(self, **declared: Any) -> AnyTool:
