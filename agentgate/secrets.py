@@ -82,17 +82,23 @@ class FileSecrets:
         if not path.is_relative_to(folder):
             raise Misuse(f"secret {name}: its file lies outside its folder")
         try:
-            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(path, "rb", opener=_without_waiting) as file:
+                mode = os.fstat(file.fileno()).st_mode
+                if not stat.S_ISREG(mode) or mode & _BY_OTHERS:
+                    raise Misuse(f"secret {name}: no file, or one that others may change; run: chmod go-w")
+                content = file.read(_LARGEST + 1)
         except FileNotFoundError:
             return None
-        with os.fdopen(number, "rb") as file:
-            mode = os.fstat(number).st_mode
-            if not stat.S_ISREG(mode) or mode & _BY_OTHERS:
-                raise Misuse(f"secret {name}: no file, or one that others may change; run: chmod go-w")
-            content = file.read(_LARGEST + 1)
+        except IsADirectoryError:
+            raise Misuse(f"secret {name}: a folder, and no file") from None
         if len(content) > _LARGEST:
             raise Misuse(f"secret {name}: its file has more than {_LARGEST} bytes")
         return content.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file as it is: a pipe that nobody writes to would be waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
