@@ -85,7 +85,7 @@ def test_each_input_that_is_gone_is_missed_wherever_it_was_used(copied: Callable
         ("content", b"{}", "payload_damaged"),
         ("salt", bytes(32), "payload_damaged"),
         ("salt", bytes(31), "payload_damaged"),
-        ("salt", None, "payload_sealed"),
+        ("salt", None, "payload_damaged"),
     ],
 )
 def test_an_input_that_is_not_what_the_event_names_is_not_used(
