@@ -18,6 +18,7 @@ from types import MappingProxyType
 _HOMES = MappingProxyType(
     {
         "AgentgateError": "agentgate.errors",
+        "Allowance": "agentgate.gate.limiting",
         "Applied": "agentgate.tools.verdicts",
         "Approval": "agentgate.outcome",
         "Bounds": "agentgate.canonical",

@@ -71,6 +71,7 @@ from agentgate.errors import (
 )
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
+from agentgate.gate.limiting import Allowance as Allowance
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
 from agentgate.gate.overdue import Swept as Swept

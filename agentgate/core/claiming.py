@@ -1,15 +1,18 @@
 """Whether an action may start now, and the events that start it, hold it again, or end it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from agentgate.approval import Requirement, requirement_digest
 from agentgate.canonical import Json
 from agentgate.chain import Link
 from agentgate.clock import to_us
+from agentgate.core.budgets import Budget, exhausted, shortfall
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.fold import state_event
 from agentgate.core.judging import Judgement
-from agentgate.core.proposing import Chance, Thought, ask, denial, halt, is_asked_enough
+from agentgate.core.proposing import Chance, Thought, ask, asked_enough, denial, halt
 from agentgate.core.reasons import error_for
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
 from agentgate.errors import Damaged
@@ -38,12 +41,23 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a claim reads beside the action: the switch, who holds its resource, and which action it repeats."""
+    """What a claim reads beside the action: the switch, who holds its resource, and what others may spend with it.
+
+    Args:
+        paused: whether the switch stops it.
+        resource_held_by: the action that works on its resource.
+        holder_unknown: whether that one's outcome is unknown.
+        repeats: the earlier action that it repeats within its tool's window.
+        budgets: of its tenant, its tool, and the accounts that it reserves from, where any are set.
+        tool_fails: whether its tool has failed as often in a row as it may.
+    """
 
     paused: bool
     resource_held_by: str | None = None
     holder_unknown: bool = False
     repeats: str | None = None
+    budgets: tuple[Budget, ...] = ()
+    tool_fails: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +88,28 @@ def check_row(action: ActionRecord, link: Link | None) -> None:
         raise Damaged(where, f"its row says {action.state}, its event {event.n} says {word}")
 
 
-def hindrance(run: RunRecord, action: ActionRecord, around: Surroundings, at_us: int) -> Wait | Stop | None:
+def hindrance(
+    run: RunRecord,
+    action: ActionRecord,
+    around: Surroundings,
+    at_us: int,
+    *,
+    reserves: Mapping[str, int] = MappingProxyType({}),
+) -> Wait | Stop | None:
     """Return what keeps an action from starting now, or None.
 
     Args:
         run: its run.
         action: READY or UNKNOWN.
-        around: switch and resource.
+        around: switch, resource and budgets.
         at_us: ledger time.
+        reserves: how much of which account it takes, where it is READY: what is unknown has taken it already.
     """
     if run.state is not RunState.OPEN:
         return Stop(reason="run_halted" if run.state is RunState.HALTED else "run_closed")
     if around.paused:
         return Wait(reason="paused")
-    over = _limit_reached(run, action, at_us)
+    over = _run_limit(run, action, at_us) or _shared_limit(action, around, reserves)
     if over is not None:
         return over
     if around.repeats is not None:  # before the resource: a repeat of what is at work there is no turn to wait for
@@ -97,18 +119,43 @@ def hindrance(run: RunRecord, action: ActionRecord, around: Surroundings, at_us:
     return None
 
 
-def _limit_reached(run: RunRecord, action: ActionRecord, at_us: int) -> Wait | Stop | None:
-    limits, counters = run.limits, run.counters
-    if "wall_us" in limits and at_us - run.opened_at_us >= limits["wall_us"]:
-        return Stop(reason="limit_wall")
-    # An action whose outcome is unknown is counted already.
-    if action.state is State.READY and "actions" in limits and counters.taken >= limits["actions"]:
-        return Stop(reason="limit_actions")
-    if "failures" in limits and counters.failures >= limits["failures"]:
-        return Stop(reason="limit_failures")
-    if "parallel" in limits and counters.executing >= limits["parallel"]:
+def _run_limit(run: RunRecord, action: ActionRecord, at_us: int) -> Wait | Stop | None:
+    counters = run.counters
+    bounded = (
+        ("wall_us", at_us - run.opened_at_us, "limit_wall"),
+        ("active_us", counters.active_us, "limit_active"),
+        # An action whose outcome is unknown is counted already.
+        ("actions", counters.taken if action.state is State.READY else -1, "limit_actions"),
+        ("failures", counters.failures, "limit_failures"),
+        ("tokens", counters.tokens, "limit_tokens"),
+        ("money", counters.money, "limit_money"),
+    )
+    for name, used, reason in bounded:
+        if name in run.limits and used >= run.limits[name]:
+            return Stop(reason=reason)
+    if "parallel" in run.limits and counters.executing >= run.limits["parallel"]:
         return Wait(reason="limit_parallel")
     return None
+
+
+def _shared_limit(action: ActionRecord, around: Surroundings, reserves: Mapping[str, int]) -> Wait | Stop | None:
+    """Look at what the run shares with others: its tenant's budgets, its tool's, and the accounts."""
+    taking = ("actions",) if action.state is State.READY else ()
+    over = exhausted(around.budgets, *taking, "tokens", "money")
+    if over is not None:
+        return Stop(reason=f"limit_{over.place.kind}_{over.measure}")
+    if around.tool_fails:
+        return Stop(reason="limit_tool_failures")
+    if action.state is State.READY:
+        short = shortfall(around.budgets, reserves)
+        if short is not None:
+            return Stop(reason=short)
+    return None if exhausted(around.budgets, "parallel") is None else Wait(reason="limit_parallel")
+
+
+def may_retry(run: RunRecord) -> bool:
+    """Tell whether another of the run's failures may be made ready again, as far as its limit on retries goes."""
+    return "retries" not in run.limits or run.counters.retried < run.limits["retries"]
 
 
 def may_run_again(spec: ToolSpec, action: ActionRecord, at_us: int) -> bool:
@@ -128,6 +175,7 @@ def start(
     fence: int,
     judgement: Judgement | None,
     dedupe_us: int | None = None,
+    reserves: Mapping[str, int] = MappingProxyType({}),
 ) -> ActionFile:
     """Record that the effect may begin.
 
@@ -138,6 +186,7 @@ def start(
         dedupe_us: how long from now the same request is a duplicate, where the tool says so.
         fence: as given by `opening`'s row.
         judgement: what the policy said at this claim; None where it spoke in this same transaction.
+        reserves: how much of which account it takes; only what is READY takes.
     """
     opened = opening(draft, file, lease)
     body: dict[str, Json] = {
@@ -153,6 +202,8 @@ def start(
         body["approval"] = opened.approval
     if dedupe_us is not None:
         body["dedupe_until_us"] = draft.at_us + dedupe_us
+    if reserves and file.action.state is State.READY:
+        body["reserves"] = [{"account": account, "amount": amount} for account, amount in reserves.items()]
     if judgement is not None:
         body |= judgement.at_claim(file.action.spec)
     payloads = () if judgement is None else judgement.payloads
@@ -213,9 +264,14 @@ def refuse(
         error = denial(judgement)[1] if reason in {"policy_denied", "aborted"} else error
         payloads = (*payloads, *judgement.payloads)
     draft.add("refused", body, action=file.action.id, payloads=payloads)
+    halt_where_over(draft, reason)
+    return error
+
+
+def halt_where_over(draft: Draft, reason: str) -> None:
+    """Halt the run where the reason ends the run, not one action alone (design §3)."""
     if reason in _HALTING and draft.run.state is RunState.OPEN:
         halt(draft, reason)
-    return error
 
 
 def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> ActionFile:
@@ -246,7 +302,7 @@ def _unaskable(draft: Draft, file: ActionFile, requirement: Requirement) -> str 
     asked.add(requirement_digest(requirement, action=file.action.digest))
     if len(asked) > _MOST_REQUIREMENTS:
         return "unstable"
-    return "limit_pending" if is_asked_enough(draft) else None
+    return asked_enough(draft, namespace=file.action.namespace, tool=file.action.tool)
 
 
 def expire(draft: Draft, file: ActionFile) -> str | None:
@@ -274,4 +330,4 @@ def _over(file: ActionFile, at_us: int) -> str | None:
 
 
 _MOST_REQUIREMENTS = 2
-_HALTING = frozenset({"aborted", "limit_wall"})  # design §3: these end the run, not this action alone
+_HALTING = frozenset({"aborted", "limit_active", "limit_wall", "no_progress"})

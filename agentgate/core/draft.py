@@ -11,6 +11,7 @@ from types import MappingProxyType
 from agentgate.canonical import Bounds, Json, canonical, parse
 from agentgate.chain import Head, Link
 from agentgate.core.attempts import took_us
+from agentgate.core.budgets import Book, Moves, moved
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
@@ -115,9 +116,16 @@ class Plan:
 
 
 class Draft:
-    """A transaction of one run in the making."""
+    """A transaction of one run in the making.
 
-    def __init__(self, head: Head, run: RunRecord | None, *, at_us: int) -> None:
+    Args:
+        head: where the run's chain goes on.
+        run: as it was read; None where the first event opens it.
+        at_us: the time of what is recorded.
+        book: the budgets that it shares with the other drafts of its transaction.
+    """
+
+    def __init__(self, head: Head, run: RunRecord | None, *, at_us: int, book: Book | None = None) -> None:
         self._head = head
         self._before = run
         self._run = run
@@ -125,6 +133,8 @@ class Draft:
         self._read: dict[str, ActionFile | None] = {}
         self._links: list[Link] = []
         self._payloads: list[StoredPayload] = []
+        self.book = Book() if book is None else book
+        self.book.counts(self._moved)
         # Time never goes back within a run, whatever the host's clock did (design §5, Clocks).
         self.at_us = at_us if run is None else max(at_us, run.at_us)
 
@@ -209,6 +219,11 @@ class Draft:
             self._files[event.action] = file
             was, now = State.NEW if before is None else before.action.state, file.action.state
         self._run = fold_run(self._run, event, hash_, was=was, now=now, took_us=took)
+
+    def _moved(self) -> Moves:
+        if self._run is None:
+            return {}
+        return moved(self._before, self._run, ((self._read[id], file) for id, file in self._files.items()))
 
     def plan(self, *, documents: tuple[tuple[bytes, str, bytes], ...] = ()) -> Plan:
         """Return all that must be written, together."""

@@ -37,6 +37,7 @@ from agentgate.sealing import SealingKeys
 from agentgate.states import RunState, State
 
 Switch = tuple[str, str, str, str]
+Bound = tuple[str, str, str, str, str]
 
 
 class Follower:
@@ -73,6 +74,7 @@ class Follower:
         self.revised: list[ActionRecord] = []
         self.waiting = 0
         self.switches: dict[Switch, tuple[int, int]] = {}
+        self.bounds: dict[Bound, tuple[int, int]] = {}
         # Whether the records can still be trusted to be what the events add up to.
         self.folding = True
         self._ledger = ledger
@@ -111,6 +113,8 @@ class Follower:
         self.sealed += len(beside) - len(legible(beside))
         if event.type == "switched":
             self._switch(event)
+        if event.type == "limited":
+            self._bound(event)
         return self._folded(event, link.hash, beside) if self.folding else None
 
     def _linked(self, link: Link) -> Event | None:
@@ -139,6 +143,15 @@ class Follower:
         scope = body["scope"]
         place = (scope["kind"], scope.get("tenant", ""), scope.get("namespace", ""), scope.get("tool", ""))
         self.switches[place] = (int(body["paused"]), event.n)
+
+    def _bound(self, event: Event) -> None:
+        """Let the bounds that the event names take the place of all that were set there."""
+        body: Mapping[str, Any] = event.body
+        scope, kind = body["scope"], body["scope"]["kind"]
+        name = "" if kind == "tenant" else scope.get(kind, "")
+        place = (scope["tenant"], kind, scope.get("namespace", ""), name)
+        self.bounds = {bound: said for bound, said in self.bounds.items() if bound[:-1] != place}
+        self.bounds |= {(*place, measure): (most, event.n) for measure, most in body["limits"].items()}
 
     def _folded(self, event: Event, hash_: bytes, beside: Mapping[str, Beside]) -> str | None:
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from agentgate.action import Key, action_digest
 from agentgate.approval import Requirement, approval_digest, requirement_digest
 from agentgate.canonical import Json, canonical
+from agentgate.core import budgets
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.judging import Judgement, validator, words
 from agentgate.core.presentation import present
@@ -113,8 +114,8 @@ def propose(
     refusal = thought.refusal or _refused_by_run(draft) or _refused_by_policy(thought)
     judgement = thought.judgement
     if refusal is None and judgement is not None and judgement.decision.requirement is not None:
-        frees = supersedes is not None and supersedes.draft is draft and supersedes.action.state is State.HELD
-        refusal = ("limit_pending", error_for("limit_pending")) if is_asked_enough(draft, but=int(frees)) else None
+        enough = _asked_enough_but(draft, thought, supersedes)
+        refusal = None if enough is None else (enough, error_for(enough))
     if supersedes is not None and refusal is not None:
         thought, revision = _unplaced(thought, revision), 1
     elif supersedes is not None:
@@ -214,10 +215,33 @@ def denial_words(decision: Decision) -> Error:
     return Error(code="policy_denied", message=words(decision), details=details)
 
 
-def is_asked_enough(draft: Draft, *, but: int = 0) -> bool:
-    """Tell whether as many of the run's actions wait for a person as may, ``but`` so many that are about to end."""
+def _asked_enough_but(draft: Draft, thought: Thought, supersedes: Waiting | None) -> str | None:
+    """Tell the same of a proposal that may take the place of a question: of the same tool, and maybe of its run."""
+    frees = supersedes is not None and supersedes.action.state is State.HELD
+    in_run = supersedes is not None and supersedes.draft is draft
+    return asked_enough(
+        draft, namespace=thought.namespace, tool=thought.tool, run_frees=int(frees and in_run), frees=int(frees)
+    )
+
+
+def asked_enough(draft: Draft, *, namespace: str, tool: str, run_frees: int = 0, frees: int = 0) -> str | None:
+    """Return the reason code of why no more may be asked of people; None where it may.
+
+    As many actions wait for them as may: of the run, or of its tenant or the tool, whose budgets the draft knows.
+
+    Args:
+        draft: of the run.
+        namespace: the tool's server.
+        tool: its name.
+        run_frees: how many of the run's are about to end.
+        frees: how many of the tenant's and the tool's are.
+    """
     limit = draft.run.limits.get("pending")
-    return limit is not None and draft.run.counters.pending - but >= limit
+    if limit is not None and draft.run.counters.pending - run_frees >= limit:
+        return "limit_pending"
+    known = draft.book.left(budgets.TENANT, budgets.tool(namespace, tool))
+    over = budgets.exhausted((replace(one, used=one.used - frees) for one in known), "pending")
+    return None if over is None else f"limit_{over.place.kind}_pending"
 
 
 def ask(

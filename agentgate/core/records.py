@@ -66,7 +66,10 @@ _COUNTERS = tuple(field.name for field in fields(Counters))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run's row: its head, its counters, and what its first event fixed."""
+    """A run's row: its head, its counters, and what its first event fixed.
+
+    ``budgeted`` is no column: whether anything of its tenant was bounded when the row was read.
+    """
 
     id: str
     tenant: str
@@ -80,6 +83,7 @@ class RunRecord:
     head: bytes
     at_us: int
     counters: Counters
+    budgeted: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
+from agentgate.core.budgets import TENANT, Book, Budget, Place, left, tool
 from agentgate.core.claiming import expire, refuse
 from agentgate.core.draft import Draft
 from agentgate.core.proposing import Chance, Thought, Waiting, propose
@@ -22,7 +23,7 @@ from agentgate.errors import Damaged, KeyConflict, NotFound, Unavailable
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.executing import REPLAYED
 from agentgate.gate.ledger import TRIES, Ledger, Transaction, draft_of
-from agentgate.gate.proposing import chance, recent_of, seen_as, view_of
+from agentgate.gate.proposing import bounds_of, chance, recent_of, seen_as
 from agentgate.gate.settings import Settings
 from agentgate.gate.standing import Known, Standing, asked, check_principal, is_revisable, known, newest, stand
 from agentgate.gate.thinking import Intent, Mind
@@ -61,16 +62,16 @@ class Seen:
 
     Args:
         run: the run's row.
-        view: what a policy is shown of it before the batch.
         recent: its last actions by id, newest first.
+        bounds: the budgets that a policy is shown, of the tools of all calls.
         items: with what their keys stood for.
         files: the actions that those are, with the rows of their runs.
         at_us: when that was.
     """
 
     run: RunRecord
-    view: View
     recent: dict[str, Recent]
+    bounds: tuple[Budget, ...]
     items: tuple[Item, ...]
     files: tuple[tuple[ActionFile, RunRecord], ...]
     at_us: int
@@ -156,8 +157,8 @@ class Batcher:
             compared = _compared(connection, tenant, items, self.ledger.sealing)
             return Seen(
                 run=record,
-                view=view_of(connection, record),
                 recent=recent_of(connection, record),
+                bounds=tuple(bounds_of(connection, record, sorted(_tools(items)))),
                 items=compared,
                 files=_files(connection, compared),
                 at_us=self.ledger.clock.now_us(),
@@ -215,16 +216,20 @@ def _files(connection: Connection, items: Iterable[Item]) -> tuple[tuple[ActionF
 
 def _ask(mind: Mind, seen: Seen) -> tuple[Item, ...]:
     """Ask the policy about each call, on what those before it would leave; nothing is written, and nothing is open."""
-    drafts = {seen.run.id: draft_of(seen.run, at_us=seen.at_us)}
+    book = Book()
+    book.enter({TENANT, *_tools(seen.items), *(one.place for one in seen.bounds)}, seen.bounds)
+    drafts = {seen.run.id: draft_of(seen.run, at_us=seen.at_us, book=book)}
     for file, run in seen.files:
-        drafts.setdefault(run.id, draft_of(run, at_us=seen.at_us)).read(file)
+        if run.id not in drafts:
+            drafts[run.id] = draft_of(run, at_us=seen.at_us, book=book)
+        drafts[run.id].read(file)
     draft = drafts[seen.run.id]
     walk = Walk(draft=draft, reach=lambda action: drafts[action.run], halted=partial(_refuse_drafted, draft))
     answered: list[Item] = []
 
     def judged(item: Item, revision: int) -> Item:
         if item.thought.refusal is None and draft.run.state is RunState.OPEN:
-            judgement = mind.judge(item.thought, draft.run, _view(walk, seen), revision=revision)
+            judgement = mind.judge(item.thought, draft.run, _view(walk, seen, item.thought), revision=revision)
             item = replace(item, thought=replace(item.thought, judgement=judgement), revision=revision)
         answered[-1] = item
         return item
@@ -235,13 +240,20 @@ def _ask(mind: Mind, seen: Seen) -> tuple[Item, ...]:
     return tuple(answered)
 
 
-def _view(walk: Walk, seen: Seen) -> View:
+def _tools(items: Iterable[Item]) -> set[Place]:
+    return {tool(item.thought.namespace, item.thought.tool) for item in items}
+
+
+def _view(walk: Walk, seen: Seen, thought: Thought) -> View:
     """Show the run as it was read, and on top of it what the batch's earlier calls leave."""
     files = walk.draft.files
     made = (entry.action for entry in reversed(walk.entries) if not entry.repeated)
     ids = islice(chain(made, seen.recent), RECENT)
     recent = tuple(seen_as(files[id_].action) if id_ in files else seen.recent[id_] for id_ in ids)
-    return replace(seen.view, counters=dict(sorted(counted(walk.draft.run.counters).items())), recent=recent)
+    run, accounts = walk.draft.run, sorted(one.place for one in seen.bounds if one.place.kind == "account")
+    bounds = walk.draft.book.left(TENANT, tool(thought.namespace, thought.tool), *accounts)
+    counters = dict(sorted(counted(run.counters).items()))
+    return View(n=seen.run.n, counters=counters, budgets=left(run, bounds), recent=recent)
 
 
 def _refuse_drafted(draft: Draft) -> None:
@@ -271,6 +283,7 @@ def _write(transaction: Transaction, *, seen: Seen, items: tuple[Item, ...]) -> 
         its_run.file(action.id)
         return its_run.draft
 
+    transaction.bind(TENANT, *_tools(items))
     walk = Walk(draft=draft, reach=reach, halted=partial(refuse_waiting, transaction))
     for n, item in enumerate(items):
         _step(walk, n, item, _judged)

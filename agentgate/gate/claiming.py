@@ -1,17 +1,20 @@
 """Claiming: the last look before an effect, and the commit without which there is none."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
 from agentgate.approval import requirement_digest
 from agentgate.clock import to_us
+from agentgate.core import budgets
 from agentgate.core.claiming import (
     Lease,
     Stop,
     Surroundings,
     Wait,
     expire,
+    halt_where_over,
     hindrance,
     hold,
     may_run_again,
@@ -35,6 +38,7 @@ from agentgate.policy.decision import Reserve
 from agentgate.process import is_gone
 from agentgate.states import State
 from agentgate.store import actions, locks
+from agentgate.store import budgets as budget_rows
 from agentgate.tools.decorator import AnyTool
 from agentgate.tools.spec import ToolSpec
 
@@ -96,14 +100,16 @@ def claim(
         The claim; an outcome where the action waits; None where it ended, as the record then says.
     """
     draft, spec = transaction.draft, claimant.tool.spec
-    around = surroundings(transaction.connection, draft.run, file, spec, at_us=draft.at_us)
-    hindered = hindrance(draft.run, file.action, around, draft.at_us)
-    if (
-        hindered is None and claimant.reserves
-    ):  # the claim takes them or refuses (design §6), and no account is kept yet
-        hindered = Stop(reason="limit_reserves")
+    action, reserves = file.action, {one.account: one.amount for one in claimant.reserves}
+    place = budgets.tool(action.namespace, action.tool)
+    bounds = transaction.budgets(budgets.TENANT, place, *map(budgets.account, reserves))
+    around = surroundings(transaction.connection, draft.run, file, spec, at_us=draft.at_us, bounds=bounds)
+    hindered = hindrance(draft.run, action, around, draft.at_us, reserves=reserves)
     if hindered is not None and file.action.state is State.UNKNOWN:
-        return doubtful(transaction, file, hindered.reason, judgement)
+        answer = doubtful(transaction, file, hindered.reason, judgement)
+        halt_where_over(draft, hindered.reason)
+        refuse_waiting(transaction)
+        return answer
     if isinstance(hindered, Wait):
         wait(draft, file, hindered)
         return waiting(file, hindered)
@@ -115,7 +121,7 @@ def claim(
     fence = actions.open_attempt(transaction.connection, opening(draft, file, lease))
     _lock(transaction, file, spec, fence)
     dedupe_us = None if spec.dedupe_window is None else to_us(spec.dedupe_window)
-    started = start(draft, file, lease, fence=fence, judgement=judgement, dedupe_us=dedupe_us)
+    started = start(draft, file, lease, fence=fence, judgement=judgement, dedupe_us=dedupe_us, reserves=reserves)
     attempt = started.current
     assert attempt is not None  # `started` made it
     return Claim(
@@ -157,6 +163,7 @@ def claim_again(
         refuse_waiting(transaction)
         return None
     if decision.requirement is not None and not _granted(file, judgement):
+        transaction.bind(budgets.TENANT, budgets.tool(file.action.namespace, file.action.tool))
         hold(draft, file, thought, chance)
         return None
     return claim(transaction, file, claimant, judgement)
@@ -207,10 +214,29 @@ def waiting(file: ActionFile, why: Wait) -> Refused:
 
 
 def surroundings(
-    connection: Connection, run: RunRecord, file: ActionFile, spec: ToolSpec, *, at_us: int
+    connection: Connection,
+    run: RunRecord,
+    file: ActionFile,
+    spec: ToolSpec,
+    *,
+    at_us: int,
+    bounds: Sequence[budgets.Budget] | None = None,
 ) -> Surroundings:
-    """Read what stands in an action's way: in the claim's transaction, or in a snapshot of somebody who waits."""
+    """Read what stands in an action's way: in the claim's transaction, or in a snapshot of somebody who waits.
+
+    Args:
+        connection: either.
+        run: as it was read there.
+        file: the action.
+        spec: its tool's.
+        at_us: ledger time.
+        bounds: the budgets that concern it, where they were read already.
+    """
     action = file.action
+    place = budgets.tool(action.namespace, action.tool)
+    if bounds is None:
+        places = (budgets.TENANT, place)
+        bounds = budget_rows.read(connection, tenant=run.tenant, places=places) if run.budgeted else ()
     paused = locks.paused(connection, tenant=run.tenant, namespace=action.namespace, tool=action.tool)
     resource = locked_resource(file, spec)
     held = (
@@ -224,7 +250,15 @@ def surroundings(
         resource_held_by=None if held is None else held[0],
         holder_unknown=held is not None and held[1],
         repeats=locks.earlier(connection, action, at_us=at_us) if deduped else None,
+        budgets=tuple(bounds),
+        tool_fails=_fails(connection, run.tenant, place, bounds),
     )
+
+
+def _fails(connection: Connection, tenant: str, place: budgets.Place, bounds: Sequence[budgets.Budget]) -> bool:
+    """Tell whether the tool has failed as often in a row as it may: looked up where anybody bounded that."""
+    most = next((one.most for one in bounds if (one.place, one.measure) == (place, "failures")), None)
+    return most is not None and budget_rows.all_failed(connection, tenant=tenant, place=place, most=most)
 
 
 def _unanswered(connection: Connection, file: ActionFile, spec: ToolSpec, *, at_us: int) -> tuple[str, bool] | None:

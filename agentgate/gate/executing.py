@@ -124,7 +124,7 @@ class Executor:
             look = Look(
                 file=file,
                 run=run,
-                view=view_of(connection, run),
+                view=view_of(connection, run, namespace=file.action.namespace, tool=file.action.tool),
                 outcome=reader.outcome(file),
                 payloads={},
             )

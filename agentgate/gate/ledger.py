@@ -10,12 +10,13 @@ from sqlalchemy.engine import Connection
 
 from agentgate.chain import Head
 from agentgate.clock import Clock
+from agentgate.core.budgets import Book, Budget, Place
 from agentgate.core.draft import Draft, Payload, Plan, StoredPayload
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import AgentgateError, Damaged, NotFound, Sealed, Unavailable
 from agentgate.event import decode
 from agentgate.sealing import NONCE_BYTES, SealingKeys
-from agentgate.store import actions, committing, events, runs
+from agentgate.store import actions, budgets, committing, events, runs
 from agentgate.store.engine import Database
 from agentgate.tools.spec import ToolSpec, from_document
 
@@ -81,7 +82,8 @@ class Transaction:
         """
         if run not in self.drafts:
             tenant = self.draft.run.tenant
-            self.drafts[run] = drafted(self.connection, run, tenant=tenant, at_us=self.draft.at_us)
+            book = self.draft.book
+            self.drafts[run] = drafted(self.connection, run, tenant=tenant, at_us=self.draft.at_us, book=book)
         return replace(self, draft=self.drafts[run])
 
     def file(self, action: str) -> ActionFile:
@@ -97,6 +99,18 @@ class Transaction:
             raise NotFound("action", action)
         self.draft.read(found)
         return found
+
+    def budgets(self, *places: Place) -> tuple[Budget, ...]:
+        """Return what is bounded at these places, as the transaction leaves it; each is read once."""
+        self.bind(*places)
+        return self.draft.book.left(*places)
+
+    def bind(self, *places: Place) -> None:
+        """Take in the budgets of these places, as far as any are set."""
+        run, book = self.draft.run, self.draft.book
+        unread = book.unread(places) if run.budgeted else ()
+        if unread:
+            book.enter(unread, budgets.read(self.connection, tenant=run.tenant, places=unread))
 
 
 class Ledger:
@@ -169,6 +183,8 @@ class Ledger:
                 plans = [self.sealed(connection, self._plan(draft, documents)) for draft in begun]
                 for plan in plans:
                     committing.write(connection, plan)
+                if plans:
+                    _spend(transaction)
                 done = result, plans
         except Unavailable as error:
             if error.reason != "commit" or done is None or not done[1] or not self.landed(done[1][0]):
@@ -249,7 +265,15 @@ class Ledger:
         return found is not None and found.hash == plan.links[0].hash
 
 
-def drafted(connection: Connection, run: str, *, tenant: str | None, at_us: int) -> Draft:
+def _spend(transaction: Transaction) -> None:
+    """Write what the transaction does to the budgets of its tenant: last, as these are the rows that runs share."""
+    draft = transaction.draft
+    if draft.run.budgeted:
+        transaction.bind(*draft.book.touched())
+        committing.spend(transaction.connection, draft.run.tenant, draft.book.moves())
+
+
+def drafted(connection: Connection, run: str, *, tenant: str | None, at_us: int, book: Book | None = None) -> Draft:
     """Begin a draft of a run as it stands.
 
     Args:
@@ -257,6 +281,7 @@ def drafted(connection: Connection, run: str, *, tenant: str | None, at_us: int)
         run: its id.
         tenant: whose it must be; None where that was asked before.
         at_us: the time of what it will record.
+        book: the budgets that it shares with other drafts.
 
     Raises:
         NotFound: there is no such run, or it is another tenant's.
@@ -264,12 +289,12 @@ def drafted(connection: Connection, run: str, *, tenant: str | None, at_us: int)
     record = runs.read(connection, run)
     if record is None or tenant not in (None, record.tenant):
         raise NotFound("run", run)
-    return draft_of(record, at_us=at_us)
+    return draft_of(record, at_us=at_us, book=book)
 
 
-def draft_of(run: RunRecord, *, at_us: int) -> Draft:
+def draft_of(run: RunRecord, *, at_us: int, book: Book | None = None) -> Draft:
     """Begin a draft after the last event of a run."""
-    return Draft(Head(run=run.id, n=run.n + 1, hash=run.head), run, at_us=at_us)
+    return Draft(Head(run=run.id, n=run.n + 1, hash=run.head), run, at_us=at_us, book=book)
 
 
 def report(plan: Plan) -> None:

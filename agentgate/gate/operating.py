@@ -3,11 +3,12 @@
 Everything they do is in the modules beside this one. Why they stand in a class of their own: docs/decisions/0010.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from agentgate.gate import closing, switching
+from agentgate.gate import closing, limiting, switching
 from agentgate.gate.handles import check_run, named
+from agentgate.gate.limiting import Allowance
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_text
 from agentgate.gate.opening import Run
 from agentgate.gate.overdue import Swept
@@ -146,6 +147,42 @@ class Operating:
             Unavailable: the database could not be had; what was changed until then is.
         """
         return self._shop.sweeper.sweep(on_progress=on_progress)
+
+    def limit(
+        self,
+        most: Mapping[str, int],
+        *,
+        by: str,
+        tenant: str = DEFAULT_TENANT,
+        tool: str | None = None,
+        namespace: str = "",
+        account: str | None = None,
+        note: str = "",
+    ) -> Allowance:
+        """Bound what a tenant, one of its tools, or one of its accounts may spend, in every gate of the ledger.
+
+        What was used before counts. The bounds given take the place of all that were set there; ``{}`` lifts them.
+
+        Args:
+            most: the bound of each measure. A tenant: ``actions``, ``parallel``, ``pending``, ``tokens``, ``money``.
+                A tool: ``actions``, ``parallel``, ``pending``, ``failures`` (its last attempts, all of which failed).
+                An account, from which a policy reserves: ``amount``.
+            by: who says so.
+            tenant: whose.
+            tool: of this tool alone.
+            namespace: the tool's server.
+            account: of this account alone.
+            note: why, in words.
+
+        Returns:
+            The bounds as they stand now, and what is used of them.
+
+        Raises:
+            Misuse: nothing that could be bounded, or by no such measure.
+            Unavailable: the database could not be had; nothing is bounded by this call.
+        """
+        place = limiting.place_of(tool_=tool, namespace=namespace, account_=account)
+        return limiting.limit(self._shop.ledger, most, tenant=tenant, place=place, by=check_name(by, "by"), note=note)
 
     def close_run(self, run: Run, *, by: str) -> None:
         """Close a run: nothing of it starts any more, what waits is refused.

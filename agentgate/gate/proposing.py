@@ -1,6 +1,6 @@
 """Proposing: think, look, ask the policy, then write once, and all again if what the answer rests on moved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from sqlalchemy.engine import Connection
 
 from agentgate.clock import new_id
+from agentgate.core.budgets import TENANT, Budget, Place, left
+from agentgate.core.budgets import tool as tool_place
 from agentgate.core.claiming import expire
 from agentgate.core.proposing import Chance, Thought, Waiting, propose
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
@@ -21,6 +23,7 @@ from agentgate.policy.request import Recent, View
 from agentgate.sealing import SealingKeys
 from agentgate.states import RunState
 from agentgate.store import actions, runs
+from agentgate.store import budgets as budget_rows
 
 T = TypeVar("T")
 
@@ -49,11 +52,27 @@ class Proposed:
     repeated: bool
 
 
-def view_of(connection: Connection, run: RunRecord) -> View:
-    """Build what a policy is shown of a run: its counters and its last actions, whatever its length."""
+def view_of(connection: Connection, run: RunRecord, *, namespace: str, tool: str) -> View:
+    """Build what a policy is shown of a run: its counters and its last actions, whatever its length.
+
+    Args:
+        connection: the snapshot.
+        run: as it was read there.
+        namespace: the server of the tool that is asked about.
+        tool: its name.
+    """
+    budgets = left(run, bounds_of(connection, run, (tool_place(namespace, tool),)))
     # In the order in which the record has them: a policy that goes through them sees the same at a recheck.
     counters = dict(sorted(counted(run.counters).items()))
-    return View(n=run.n, counters=counters, budgets={}, recent=tuple(recent_of(connection, run).values()))
+    return View(n=run.n, counters=counters, budgets=budgets, recent=tuple(recent_of(connection, run).values()))
+
+
+def bounds_of(connection: Connection, run: RunRecord, tools: Sequence[Place]) -> list[Budget]:
+    """Read the budgets that a policy is shown: the tenant's, its first accounts', and these tools'."""
+    if not run.budgeted:
+        return []
+    shared = budget_rows.read(connection, tenant=run.tenant, places=(TENANT, *tools))
+    return shared + budget_rows.accounts(connection, tenant=run.tenant)
 
 
 def recent_of(connection: Connection, run: RunRecord) -> dict[str, Recent]:
@@ -144,7 +163,8 @@ class Proposer:
             if record is None or record.tenant != tenant:
                 raise NotFound("run", run)
             found = standing(connection, record, thought, supersede=supersede, sealing=self._ledger.sealing)
-            return Seen(run=record, view=view_of(connection, record), standing=found)
+            view = view_of(connection, record, namespace=thought.namespace, tool=thought.tool)
+            return Seen(run=record, view=view, standing=found)
 
     def _ask(self, mind: Mind, thought: Thought, seen: Seen) -> Thought:
         if thought.refusal is not None or seen.standing.repeat is not None or seen.run.state is not RunState.OPEN:
@@ -170,6 +190,8 @@ class Proposer:
             return None
         waiting = None if now.supersedes is None else _waiting(transaction, now.supersedes)
         drawn = chance(self._ledger, self._settings)
+        if thought.judgement is not None and thought.judgement.decision.requirement is not None:
+            transaction.bind(TENANT, tool_place(thought.namespace, thought.tool))
         file = propose(draft, thought, drawn, revision=now.revision, supersedes=waiting)
         refuse_waiting(transaction)
         return then(transaction, Proposed(file=file, thought=thought, repeated=False))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agentgate.gate.auditing import Audit
+from agentgate.gate.recounting import sweep_budgets
 from agentgate.jcs import encodable
 from agentgate.store import inspecting, sweeping
 from agentgate.store.agreement import named
@@ -155,4 +156,4 @@ def count_events(audit: Audit) -> int:
     return total
 
 
-SWEEPS: tuple[Callable[[Audit], Any], ...] = (sweep_strays, sweep_tenants, sweep_locks)
+SWEEPS: tuple[Callable[[Audit], Any], ...] = (sweep_strays, sweep_tenants, sweep_locks, sweep_budgets)

@@ -38,6 +38,7 @@ class Seen:
     stored: dict[str, Stored]
     unrevised: list[ActionRecord]
     switches: list[Row]
+    budgets: list[Row]
 
 
 class Walk:
@@ -85,6 +86,7 @@ class Walk:
                 stored=inspecting.files(connection, due),
                 unrevised=[one for one in revised if not inspecting.has_revision(connection, one, one.revision - 1)],
                 switches=sweeping.all_switches(connection) if self._run == self._audit.ledger else [],
+                budgets=sweeping.all_budgets(connection) if self._run == self._audit.ledger else [],
             )
         revised.clear()
         return seen
@@ -191,6 +193,7 @@ class Walk:
             self._audit.findings.add(Break(kind=kind, run=self._run, n=None, row=self._run, detail=detail))
         if self._run == self._audit.ledger:
             self._compare_switches(follower, seen.switches)
+            self._compare_budgets(follower, seen.budgets)
         if follower.folding and follower.record is not None:
             self._count_actions(follower)
             tenant = follower.record.tenant
@@ -223,6 +226,15 @@ class Walk:
                 self._audit.broken("switch_row", "not what its last event says, or missing", row="/".join(place))
         for place in stored.keys() - follower.switches.keys():
             self._audit.broken("switch_row", "no event made this row", row="/".join(map(str, place)))
+
+    def _compare_budgets(self, follower: Follower, rows: list[Row]) -> None:
+        """Compare the bounds; what is used of them is no event's, and summed up once all runs were walked."""
+        stored = {row[:5]: row[5:] for row in rows}
+        for place, said in follower.bounds.items():
+            if stored.get(place) != said:
+                self._audit.broken("budget_row", "not what its last event says, or missing", row="/".join(place))
+        for place in stored.keys() - follower.bounds.keys():
+            self._audit.broken("budget_row", "no event made this row", row="/".join(map(str, place)))
 
     def _count_actions(self, follower: Follower) -> None:
         """Look for rows of actions that the run's events do not tell of; those they tell of were compared."""

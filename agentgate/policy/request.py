@@ -67,7 +67,9 @@ class View:
     Args:
         n: the run's last event when it was read.
         counters: the run's counts by name.
-        budgets: what is left of each budget that is set, by name.
+        budgets: what is left of each bound that is set, by name: the run's own (``run.actions``), its tenant's
+            (``tenant.money``), the tool's (``tool.parallel``) and the tenant's accounts (``account.refunds``, the first
+            64 by name).
         recent: the last actions, newest first, at most `RECENT`.
     """
 

@@ -140,7 +140,7 @@ def _action(row: Row) -> ActionRecord:
     (id_, run, tenant, principal, namespace, tool, source, scope, text, revision, *rest) = row
     *middle, state, reason, state_n, last_n, tries, unresolved, fence, approval, requirement, asked = rest[:16]
     spec, digest, request, resource, proposed_n, proposed_at_us = middle
-    first_started_us, expires_at_us, result_n, outcome, waited, confirmed, reserved, dedupe_until_us = rest[16:]
+    first_started_us, expires_at_us, result_n, outcome, waited, confirmed, amounts, dedupe_until_us = rest[16:]
     return ActionRecord(
         id=id_,
         run=run,
@@ -172,12 +172,17 @@ def _action(row: Row) -> ActionRecord:
         outcome=outcome,
         waited=tuple(waited.split(_BETWEEN)) if waited else (),
         confirmed=confirmed,
-        reserved=() if reserved is None else _reserved(id_, reserved),
+        reserved=() if amounts is None else reserved(id_, amounts),
         dedupe_until_us=dedupe_until_us,
     )
 
 
-def _reserved(action: str, encoded: bytes) -> tuple[tuple[str, int], ...]:
+def reserved(action: str, encoded: bytes) -> tuple[tuple[str, int], ...]:
+    """Read what an action reserved as its row's column holds it.
+
+    Raises:
+        Damaged: it is no list of amounts.
+    """
     try:
         amounts = parse(encoded)
     except NotCanonical as error:

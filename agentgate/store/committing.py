@@ -1,9 +1,12 @@
 """Writing a plan: all of it, each row only where it still stands as it was read."""
 
+from collections.abc import Iterable
+
 from sqlalchemy.engine import Connection
 
+from agentgate.core.budgets import Budget
 from agentgate.core.draft import Plan
-from agentgate.store import actions, events, runs
+from agentgate.store import actions, budgets, events, runs
 
 
 class Moved(Exception):
@@ -27,3 +30,14 @@ def write(connection: Connection, plan: Plan) -> None:
             raise Moved
     events.append(connection, plan.after.id, plan.links)
     events.add_payloads(connection, plan.payloads)
+
+
+def spend(connection: Connection, tenant: str, moves: Iterable[tuple[Budget, Budget]]) -> None:
+    """Write what is used of budgets, in the order of their places.
+
+    Raises:
+        Moved: as `write`.
+    """
+    for before, after in moves:
+        if not budgets.move(connection, tenant, before, after):
+            raise Moved

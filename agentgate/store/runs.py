@@ -1,23 +1,27 @@
 """Rows of runs, of tenants' fingerprint keys, and the ledger's own row."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, exists, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.canonical import canonical, parse
 from agentgate.core.records import Counters, RunRecord, counted
 from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import RunState
-from agentgate.store.schema import ledger, runs, tenants
+from agentgate.store.schema import budgets, ledger, runs, tenants
 from agentgate.store.statements import Row, Statement, insert_all
 
 _COUNTERS = tuple(Counters.__dataclass_fields__)
 _PAGE = 500
 
-_BY_ID = Statement(select(runs).where(runs.c.id == bindparam("id")))
+_BY_ID = Statement(
+    # Asked with the row itself: where nothing is bounded, budgets cost no statement.
+    select(runs, exists().where(budgets.c.tenant == runs.c.tenant)).where(runs.c.id == bindparam("id"))
+)
 _BY_NAME = Statement(select(runs).where(runs.c.tenant == bindparam("tenant"), runs.c.name == bindparam("name")))
 _MOVE = Statement(
     update(runs)
@@ -84,9 +88,9 @@ def to_row(run: RunRecord) -> dict[str, Any]:
 
 
 def read(connection: Connection, id: str) -> RunRecord | None:
-    """Read a run by id."""
+    """Read a run by id, and whether anything of its tenant is bounded."""
     row = _BY_ID.row(connection, id=id)
-    return None if row is None else _from_row(row)
+    return None if row is None else replace(_from_row(row[:-1]), budgeted=bool(row[-1]))
 
 
 def find(connection: Connection, *, tenant: str, name: str) -> RunRecord | None:

@@ -3,7 +3,7 @@
 Core writes the SQL, so both databases share one text; compiling per call would cost twice the statement itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,6 +41,10 @@ class Statement:
     def rows(self, connection: Connection, **values: Any) -> list[Row]:
         """Return every row."""
         return list(self._execute(connection, values).fetchall())
+
+    def each(self, connection: Connection, **values: Any) -> Iterator[Row]:
+        """Yield row after row, however many there are."""
+        yield from self._execute(connection, values)
 
     def row(self, connection: Connection, **values: Any) -> Row | None:
         """Return the first row, or None."""

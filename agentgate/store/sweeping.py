@@ -12,6 +12,7 @@ from agentgate.store.schema import (
     actions,
     approvals,
     attempts,
+    budgets,
     documents,
     events,
     locks,
@@ -114,6 +115,25 @@ _LOCKS = Statement(
     .limit(PAGE)
 )
 _SWITCHES = Statement(select(switches).limit(_MOST_SWITCHES))
+_BUDGETS = Statement(
+    select(
+        budgets.c.tenant,
+        budgets.c.kind,
+        budgets.c.namespace,
+        budgets.c.name,
+        budgets.c.measure,
+        budgets.c.most,
+        budgets.c.n,
+    )
+)
+_BOUNDED = Statement(
+    select(budgets.c.tenant)
+    .where(budgets.c.tenant >= bindparam("start"))
+    .group_by(budgets.c.tenant)
+    .order_by(budgets.c.tenant)
+    .limit(PAGE)
+)
+_OF_TENANT = Statement(select(budgets).where(budgets.c.tenant == bindparam("tenant")))
 
 
 def chains(connection: Connection, kind: str, *, start: str) -> Row | None:
@@ -162,6 +182,21 @@ def held_locks(connection: Connection, *, tenant: str, resource: bytes) -> list[
 def all_switches(connection: Connection) -> list[Row]:
     """Read every switch; there are few."""
     return _SWITCHES.rows(connection)
+
+
+def all_budgets(connection: Connection) -> list[Row]:
+    """Read every bound, without what is used of it: (tenant, kind, namespace, name, measure, most, n)."""
+    return _BUDGETS.rows(connection)
+
+
+def bounded_tenants(connection: Connection, *, start: str) -> list[Row]:
+    """Read the next tenants of whom anything is bounded."""
+    return _BOUNDED.rows(connection, start=start)
+
+
+def budgets_of(connection: Connection, tenant: str) -> list[Row]:
+    """Read a tenant's budgets, whole rows."""
+    return _OF_TENANT.rows(connection, tenant=tenant)
 
 
 def total(connection: Connection, *, start: str) -> tuple[int, str | None]:

@@ -46,7 +46,8 @@ def _allowed(_request: agentgate.PolicyRequest) -> agentgate.Decision:
 def _batch(
     transaction: Transaction, *, gate: agentgate.Gate, run: agentgate.Run, tool: AnyTool, numbers: range
 ) -> None:
-    view = view_of(transaction.connection, transaction.draft.run)
+    spec = tool.spec
+    view = view_of(transaction.connection, transaction.draft.run, namespace=spec.namespace, tool=spec.name)
     for number in numbers:
         call = Intent(
             namespace=tool.spec.namespace,

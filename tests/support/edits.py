@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "approvals.kind": ("approval", "question"),
     "approvals.state": ("pending", "granted", "used", "rejected", "expired", "revoked", "void"),
     "switches.kind": ("all", "tenant", "tool"),
+    "budgets.kind": ("tenant", "tool", "account"),
 }
 
 

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import agentgate
-from agentgate import Held, Limits, NoEffect, PolicyRequest, Proposal, Refused, Run
+from agentgate import Held, Limits, NoEffect, PolicyRequest, Proposal, Refused, Reserve, Run
 from agentgate.approval import Requirement, Verdict, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Json
 from agentgate.gate.ledger import Transaction
@@ -91,9 +92,18 @@ class Story:
 
     # --- commands -----------------------------------------------------------------------------------------
 
-    def call(self, account: str, *moods: str, run: Run | None = None, tool: str = "pay", **given: Any) -> Any:
+    def call(
+        self,
+        account: str,
+        *moods: str,
+        run: Run | None = None,
+        tool: str = "pay",
+        cents: int | None = None,
+        **given: Any,
+    ) -> Any:
         self.moods = list(moods)
-        return self.gate.call(run or self.run, tool, {"account": account}, **given)
+        arguments: dict[str, Json] = {"account": account} if cents is None else {"account": account, "cents": cents}
+        return self.gate.call(run or self.run, tool, arguments, **given)
 
     def propose(self, account: str, **given: Any) -> Proposal:
         return self.gate.propose(self.run, "pay", {"account": account}, **given)
@@ -126,7 +136,9 @@ class Story:
     # --- the story ----------------------------------------------------------------------------------------
 
     def tell(self) -> None:
+        self.bounds()
         self.plain_calls()
+        self.spending()
         self.people()
         self.time_passes()
         self.doubts()
@@ -135,6 +147,24 @@ class Story:
         self.another_tenant()
         self.switches()
         assert self.call("last", "copy")
+
+    def bounds(self) -> None:
+        bound = partial(self.gate.limit, tenant="acme", by=PERSON)
+        bound({"actions": 900, "parallel": 90, "pending": 90, "tokens": 10_000, "money": 10_000}, note="to begin with")
+        bound({"actions": 800, "failures": 90, "pending": 80}, tool="pay")
+        bound({"actions": 1}, tool="nothing")
+        bound({}, tool="nothing")
+        bound({"amount": 1_000}, account="refunds")
+        bound({"amount": 1}, account="never used")
+
+    def spending(self) -> None:
+        self.call("spends", cents=7)
+        self.call("spends", "clean", cents=7)
+        self.call("spends again", "doubt", cents=7)
+        self.gate.limit({"actions": 700, "tokens": 10_000}, tenant="acme", by=PERSON)
+        self.gate._shop.ledger.change(
+            self.run.id, lambda transaction: transaction.draft.add("charged", {"charges": CHARGES, "by": PERSON})
+        )
 
     def plain_calls(self) -> None:
         gate, run = self.gate, self.run
@@ -267,6 +297,7 @@ class Story:
         self.gate.resume(by=PERSON)
 
 
+CHARGES: list[Json] = [{"account": "tokens", "amount": 90}, {"account": "money", "amount": 9}]
 QUESTION = "00000000-0000-7000-8000-000000000009"
 
 
@@ -298,6 +329,8 @@ def _decision(request: PolicyRequest) -> Decision:
         return agentgate.require_approval(
             "much", "a person must look", requirement=Requirement(quorum=2, roles=("ops",))
         )
+    if cents == 7:
+        return agentgate.allow("spends", reserves=[Reserve(account="refunds", amount=7)])
     return agentgate.deny("too_much", "over the limit") if cents >= 500 else agentgate.allow("small")
 
 

@@ -26,6 +26,7 @@ KEYS = {
     "approvals": ("id",),
     "votes": ("n",),
     "switches": ("tool",),
+    "budgets": ("measure",),
     "locks": ("resource",),
 }
 

@@ -1,0 +1,156 @@
+"""What tenants, tools and accounts may spend: set in the ledger, taken in every claim, given back where nothing was."""
+
+import threading
+
+import pytest
+
+from agentgate import Done, Held, Misuse, Refused, Reserve, ToolError, allow, require_approval
+from agentgate.testing import ScriptedPolicy
+from support.worlds import World, kinds, named, opened
+
+ONE = {"account": "a1", "cents": 1}
+REFUNDS = ScriptedPolicy(otherwise=allow(reserves=[Reserve(account="refunds", amount=30)]))
+
+
+def used(world: World, measure: str = "actions") -> int:
+    return int(world.value("SELECT used FROM agentgate_budgets WHERE measure = ?", measure))
+
+
+def test_a_tenants_actions_are_shared_by_its_runs_and_no_other_tenants(world: World) -> None:
+    with world.gate() as gate:
+        first = opened(gate, "one")
+        assert isinstance(gate.call(first, "refund", ONE), Done)
+        set_ = gate.limit({"actions": 2}, tenant="acme", by="ada")
+        assert (dict(set_.most), dict(set_.used)) == ({"actions": 2}, {"actions": 1})
+        outcomes = [gate.call(opened(gate, name), "refund", ONE, key=name) for name in ("two", "three")]
+        assert isinstance(gate.call(opened(gate, "one", tenant="umbrella"), "refund", ONE), Done)
+        assert kinds(outcomes) == ["Done", "Refused"]
+        assert (outcomes[1].reason, outcomes[1].retryable) == ("limit_tenant_actions", False)  # type: ignore[union-attr]
+        # The key is not burnt: once there is more, it is tried as a new revision.
+        gate.limit({"actions": 3}, tenant="acme", by="ada")
+        assert isinstance(gate.call(opened(gate, "three"), "refund", ONE, key="three"), Done)
+    assert used(world) == 3
+    assert not world.damage()
+
+
+def test_a_tools_actions_are_bounded_in_its_namespace_alone(world: World) -> None:
+    other = named("refund", lambda: 1, namespace="mail")
+    with world.gate(world.refund(), other) as gate:
+        run = opened(gate)
+        gate.limit({"actions": 1}, tenant="acme", tool="refund", by="ada")
+        outcomes = [gate.call(run, "refund", ONE, key=key) for key in "ab"]
+        assert kinds(outcomes) == ["Done", "Refused"]
+        assert outcomes[1].reason == "limit_tool_actions"
+        assert isinstance(gate.call(run, "refund", {}, namespace="mail"), Done)
+    assert not world.damage()
+
+
+def test_what_did_not_happen_gives_back_and_what_may_have_keeps(world: World) -> None:
+    ends: list[Exception | None] = [ToolError("not_found", "no"), RuntimeError("?"), None, None]
+
+    def act(n: int) -> None:  # noqa: ARG001 - its resource
+        end = ends.pop(0)
+        if end is not None:
+            raise end
+
+    with world.gate(named("act", act, resource="n:{n}"), policy=REFUNDS) as gate:
+        gate.limit({"amount": 60}, tenant="acme", account="refunds", by="ada")
+        run = opened(gate)
+        outcomes = [gate.call(run, "act", {"n": n}, key=f"k{n}") for n in range(4)]
+        assert kinds(outcomes) == ["Failed", "Unknown", "Done", "Refused"]
+        assert outcomes[3].reason == "limit_account"
+        assert used(world, "amount") == 60
+        gate.reconcile(outcomes[1].action, applied=False, by="ada", evidence="looked", tenant="acme")
+        assert used(world, "amount") == 30
+        assert isinstance(gate.call(run, "act", {"n": 3}, key="k3"), Done)
+        assert used(world, "amount") == 60
+    assert not world.damage()
+
+
+def test_an_account_that_nobody_bounds_is_none(world: World) -> None:
+    with world.gate(policy=REFUNDS) as gate:
+        run = opened(gate)
+        refused = gate.call(run, "refund", ONE, key="k")
+        assert isinstance(refused, Refused)
+        assert (refused.reason, refused.retryable) == ("limit_reserves", False)
+        gate.limit({"amount": 30}, tenant="acme", account="refunds", by="ada")
+        assert isinstance(gate.call(run, "refund", ONE, key="k"), Done)
+        gate.limit({}, tenant="acme", account="refunds", by="ada")
+        assert gate.call(run, "refund", ONE, key="l").reason == "limit_reserves"
+    assert not world.damage()
+
+
+def test_a_parallel_bound_of_the_tenant_is_a_wait(world: World) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold(n: int) -> int:
+        entered.set()
+        leave.wait(30)
+        return n
+
+    with world.gate(named("hold", hold, resource="n:{n}")) as gate:
+        gate.limit({"parallel": 1}, tenant="acme", by="ada")
+        thread = threading.Thread(target=gate.call, args=(opened(gate), "hold", {"n": 1}))
+        thread.start()
+        assert entered.wait(30)
+        waits = gate.call(opened(gate, "other"), "hold", {"n": 2}, key="k")
+        leave.set()
+        thread.join()
+        assert isinstance(waits, Refused)
+        assert (waits.reason, waits.retryable) == ("limit_parallel", True)
+        assert isinstance(gate.call(opened(gate, "other"), "hold", {"n": 2}, key="k"), Done)
+
+
+@pytest.mark.parametrize("tool", [None, "refund"])
+def test_no_more_questions_wait_for_people_than_a_tenant_or_a_tool_may_ask(world: World, tool: str | None) -> None:
+    with world.gate(policy=ScriptedPolicy(otherwise=require_approval("big"))) as gate:
+        gate.limit({"pending": 2}, tenant="acme", tool=tool, by="ada")
+        outcomes = [gate.call(opened(gate, f"run-{n}"), "refund", ONE, key=f"k{n}") for n in range(3)]
+        assert kinds(outcomes) == ["Held", "Held", "Refused"]
+        assert outcomes[2].reason == f"limit_{'tenant' if tool is None else 'tool'}_pending"
+        gate.cancel(outcomes[0].action, by="ada", tenant="acme")
+        assert isinstance(gate.call(opened(gate, "run-2"), "refund", ONE, key="k2"), Held)
+    assert not world.damage()
+
+
+def test_a_tool_whose_last_attempts_all_failed_is_not_started_until_the_bound_is_lifted(world: World) -> None:
+    ends = ["no", "yes", "no", "no"]
+
+    def act() -> None:
+        if ends and ends.pop(0) == "no":
+            raise ToolError("not_found", "no")
+
+    with world.gate(named("act", act)) as gate:
+        gate.limit({"failures": 2}, tenant="acme", tool="act", by="ada")
+        outcomes = [gate.call(opened(gate, f"run-{n}"), "act", {}) for n in range(5)]
+        assert kinds(outcomes) == ["Failed", "Done", "Failed", "Failed", "Refused"]
+        assert outcomes[4].reason == "limit_tool_failures"
+        gate.limit({}, tenant="acme", tool="act", by="ada")
+        assert isinstance(gate.call(opened(gate), "act", {}), Done)
+    assert not world.damage()
+
+
+@pytest.mark.parametrize(
+    ("most", "scope", "says"),
+    [
+        ({"failures": 3}, {}, "'failures' is nothing that bounds a tenant"),
+        ({"tokens": 3}, {"tool": "refund"}, "'tokens' is nothing that bounds a tool"),
+        ({"actions": 3}, {"account": "refunds"}, "'actions' is nothing that bounds an account"),
+        ({"actions": -1}, {}, "most.actions: give a whole number"),
+        ({"actions": True}, {}, "most.actions: give a whole number"),
+        ({"actions": 2**53}, {}, "most.actions: give a whole number"),
+        (3, {}, "most: give a mapping"),
+        ({}, {"tool": "a", "account": "b"}, "account: bound a tool or an account"),
+        ({}, {"namespace": "mail"}, "namespace: name its tool"),
+        ({}, {"namespace": "mail", "account": "a"}, "namespace: leave it out"),
+        ({}, {"account": "two\nlines"}, "account: give a name"),
+        ({}, {"tenant": "$ledger"}, "tenant: names that begin with $"),
+        ({}, {"by": ""}, "by: give a text"),
+    ],
+)
+def test_a_bound_that_means_nothing_is_refused_by_name(
+    world: World, most: object, scope: dict[str, str], says: str
+) -> None:
+    with world.gate() as gate, pytest.raises(Misuse, match=says.replace("$", "\\$")):
+        gate.limit(most, **{"by": "ada"} | scope)  # type: ignore[arg-type]
+    assert not world.sql("SELECT * FROM agentgate_budgets")
