@@ -133,6 +133,7 @@ def _check(bench: Bench, moment: Moment) -> None:
     command, world = bench.command, bench.world
     row = command.row(commits=moment.commits, reached=moment.reached)
     assert command.left(world) == row.left, moment
+    assert command.beside(world) == (2 if command.name == "propose_many" and moment.commits else 0), moment
     assert not world.broken(), moment
     outcome = command.again(bench.gate)
     assert type(outcome).__name__ == row.next, (moment, outcome)

@@ -17,6 +17,7 @@ from support.worlds import World, opened
 
 ARGUMENTS = {"account": "a1", "cents": 1250}
 KEY = "k"
+BESIDE = "beside-"
 FRESH = "fresh"
 
 Prepare = Callable[[World, Gate, Run], object]
@@ -103,6 +104,10 @@ class Command:
             rows = world.sql("SELECT state FROM agentgate_actions WHERE key_text = ? ORDER BY revision LIMIT 1", KEY)
         return str(rows[0][0]) if rows else "nothing"
 
+    def beside(self, world: World) -> int:
+        """Count what a batch left beside that action."""
+        return int(world.value("SELECT count(*) FROM agentgate_actions WHERE key_text LIKE ?", f"{BESIDE}%"))
+
     def again(self, gate: Gate) -> agentgate.Outcome:
         """Come back with the same key."""
         return call(gate, fresh(gate) if self.name == "run" else opened(gate))
@@ -114,6 +119,12 @@ def call(gate: Gate, run: Run, _action: str = "") -> agentgate.Outcome:
 
 def propose(gate: Gate, run: Run, _action: str = "") -> agentgate.Proposal:
     return gate.propose(run, "refund", ARGUMENTS, key=KEY)
+
+
+def propose_many(gate: Gate, run: Run, _action: str = "") -> list[agentgate.Proposal]:
+    calls = [agentgate.Call("refund", ARGUMENTS, key=KEY)]
+    calls += [agentgate.Call("refund", {"account": "a2", "cents": n}, key=f"{BESIDE}{n}") for n in range(2)]
+    return gate.propose_many(run, calls)
 
 
 def fresh(gate: Gate, _run: Run | None = None, _action: str = "") -> Run:
@@ -175,6 +186,10 @@ COMMANDS = (
     Command(name="propose, held", do=propose, asks=True, rows=(
         Row(killed=NONE,         commits=0,                left="nothing",   next="Held",    effects=0),
         Row(killed=RECORDED,     commits=1,                left="HELD",      next="Held",    effects=0),
+    )),
+    Command(name="propose_many", do=propose_many, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
     )),
     Command(name="call", do=call, rows=(
         Row(killed=BEFORE_START, commits=0, reached=False, left="nothing",   next="Done",    effects=1),
