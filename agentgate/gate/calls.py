@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from agentgate.action import Key
 from agentgate.errors import Misuse
+from agentgate.gate.given import check_flag
 from agentgate.gate.handles import check_run
 from agentgate.gate.names import check_key, check_name, recordable
 from agentgate.gate.opening import Run
@@ -45,8 +46,6 @@ def intent_of(run: Run, call: Call) -> Intent:
         Misuse: a name, a key or the run's handle is none.
     """
     behalf = check_run(run).principal if call.principal is None else check_name(call.principal, "principal")
-    if type(call.supersede) is not bool:
-        raise Misuse("supersede: say True or False")
     return Intent(
         namespace=recordable(call.namespace, "namespace"),
         tool=recordable(call.tool, "tool"),
@@ -54,7 +53,7 @@ def intent_of(run: Run, call: Call) -> Intent:
         principal=behalf,
         key=check_key(call.key, principal=behalf),
         provenance=call.provenance,
-        supersede=call.supersede,
+        supersede=check_flag(call.supersede, "supersede"),
     )
 
 

@@ -8,6 +8,7 @@ from agentgate.action import Key
 from agentgate.clock import Clock, SystemClock
 from agentgate.gate import opening
 from agentgate.gate.calls import Call
+from agentgate.gate.given import check_facts, check_flag, check_limits, check_settings, check_tools
 from agentgate.gate.handles import named
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
@@ -70,12 +71,12 @@ class Gate(Operating):
             UnsafeStore: there is no such database, or it lies where a ledger must not.
             SpecRefused: two tools of one name, or names that look alike.
             PolicyRefused: the policy cannot be loaded.
+            Misuse: tools, facts or settings that are none.
         """
+        told, known, bounds = check_facts(facts), check_tools(tools), check_settings(settings)
         ledger = opening.open_ledger(url, clock or SystemClock(), sealing=sealing)
         try:
-            return cls(
-                ledger, policy=policy, tools=tools, facts=facts or {}, settings=settings or Settings(), secrets=secrets
-            )
+            return cls(ledger, policy=policy, tools=known, facts=told, settings=bounds, secrets=secrets)
         except BaseException:
             ledger.database.close()
             raise
@@ -102,7 +103,7 @@ class Gate(Operating):
 
     def register(self, tool: AnyTool, *, replace: bool = False) -> None:
         """Add a tool, or, on purpose, take the place of the one of its name."""
-        self._shop.register(tool, replace=replace)
+        self._shop.register(tool, replace=check_flag(replace, "replace"))
 
     def run(
         self,
@@ -131,7 +132,7 @@ class Gate(Operating):
             tenant=check_tenant(tenant),
             principal=check_name(principal, "principal"),
             goal=check_text(goal, "goal"),
-            limits=limits,
+            limits=check_limits(limits),
         )
 
     def propose(
@@ -207,7 +208,7 @@ class Gate(Operating):
             Unavailable: the database could not be had.
         """
         tenant, id_ = named(action, tenant)
-        return self._shop.executor.execute(self._shop.mind, tenant, id_, retry=retry)
+        return self._shop.executor.execute(self._shop.mind, tenant, id_, retry=check_flag(retry, "retry"))
 
     def call(
         self,
@@ -232,4 +233,4 @@ class Gate(Operating):
             provenance=provenance,
             supersede=supersede,
         )
-        return self._shop.call(run, call, retry=retry)
+        return self._shop.call(run, call, retry=check_flag(retry, "retry"))

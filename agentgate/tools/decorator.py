@@ -22,6 +22,7 @@ from agentgate.tools.spec import Errors, Given, Risk, ToolSpec
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_INVOKING = ("invoke", "ainvoke")
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
@@ -168,8 +169,9 @@ def gated(
     Args:
         spec: declared by the operator; nothing is read off the target.
         target: a callable, whose object arguments become keyword arguments; or an object with an ``invoke`` method
-            (as LangChain's tools are), which takes the arguments whole and is preferred to calling the object. A
-            parameter annotated as `Effect` gets it.
+            (as LangChain's tools are), or with an ``ainvoke`` alone, which takes the arguments whole and is preferred
+            to calling the object. Of a tool whose ``invoke`` only says that it has no synchronous form, give the bound
+            ``tool.ainvoke``, with ``passing="one"``. A parameter annotated as `Effect` gets it.
         passing: ``keywords`` or ``one``, where the target wants it otherwise.
         confirm: the function that the spec names as ``confirm``, bare or as a `Function` of that name and version.
         probe: the function that the spec names as ``probe``, bare or as a `Function` of that name and version.
@@ -272,16 +274,20 @@ def _as_span(value: object, name: str, path: str) -> object:
 
 
 def _called(target: object, passing: Passing | None, name: str) -> tuple[Callable[..., Any], Passing]:
-    """Return what is called and how: a tool object by its ``invoke``, which takes its arguments whole."""
-    invoke = getattr(target, "invoke", None)
+    """Return what is called and how: a tool object by its ``invoke``, which takes its arguments whole.
+
+    One that has only ``ainvoke`` is called by that: a coroutine runs on a loop of its effect's own thread.
+    """
+    invoke = next((found for name_ in _INVOKING if callable(found := getattr(target, name_, None))), None)
     if isinstance(target, Tool):
         raise SpecRefused(name, "", "a Tool, which is gated already", "give its bare function, .fn")
     if inspect.isclass(target):
         raise SpecRefused(name, "", "a class", "give an instance of it, or a function")
-    if callable(invoke) and not inspect.isroutine(target):
+    if invoke is not None and not inspect.isroutine(target):
         return invoke, passing or "one"
     if not callable(target):
-        raise SpecRefused(name, "", "nothing that can be called", "give a callable, or an object with an invoke method")
+        remedy = "give a callable, or an object with an invoke or ainvoke method"
+        raise SpecRefused(name, "", "nothing that can be called", remedy)
     return target, passing or "keywords"
 
 

@@ -1,5 +1,6 @@
 """Tools made from a spec beside a callable, and the call that their arguments make."""
 
+import asyncio
 import functools
 from typing import Any
 
@@ -44,6 +45,25 @@ class FrameworkTool:
 
 def test_a_frameworks_tool_object_is_invoked_with_its_arguments_whole() -> None:
     assert called(gated(spec(), FrameworkTool()), {"a": "x"}) == ({"a": "x"}, None, {})
+
+
+class CoroutineTool:
+    """A tool object that has no synchronous form."""
+
+    async def ainvoke(self, arguments: dict[str, Any], config: object = None) -> object:
+        return arguments, config
+
+
+class BothTool(FrameworkTool, CoroutineTool):
+    """A tool object that has both."""
+
+
+def test_a_frameworks_tool_object_that_has_a_coroutine_alone_is_awaited_with_its_arguments_whole() -> None:
+    made = gated(spec(), CoroutineTool())
+    assert made.is_coroutine
+    assert asyncio.run(called(made, {"a": "x"})) == ({"a": "x"}, None)
+    assert asyncio.run(called(gated(spec(), CoroutineTool().ainvoke, passing="one"), {"a": "x"})) == ({"a": "x"}, None)
+    assert not gated(spec(), BothTool()).is_coroutine
 
 
 def test_a_callable_object_is_called() -> None:
