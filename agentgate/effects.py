@@ -6,9 +6,11 @@ How it is run is `agentgate.work`'s. Nothing here knows a database.
 import threading
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import ClassVar, NoReturn
 
 from agentgate.clock import Clock
+from agentgate.errors import Misuse
 from agentgate.observation import NoEffect, ToolError
 from agentgate.secrets import NOBODY, Broker, Handed
 
@@ -44,6 +46,8 @@ class Effect:
         lease_until_us: int,
         broker: Broker = NOBODY,
         handed: Handed | None = None,
+        reserves: Mapping[str, int] = MappingProxyType({}),
+        spent: dict[str, int] | None = None,
     ) -> None:
         self.action_id = action_id
         self.idempotency_key = idempotency_key
@@ -60,6 +64,8 @@ class Effect:
         self._said: tuple[float, str] | None = None
         self._broker = broker
         self._handed: Handed = {} if handed is None else handed
+        self._reserves = reserves
+        self._spent: dict[str, int] = {} if spent is None else spent
 
     def __repr__(self) -> str:
         return f"Effect(action_id={self.action_id!r}, attempt={self.attempt}, fence={self.fence})"
@@ -141,6 +147,25 @@ class Effect:
     def handed(self) -> Mapping[str, tuple[str | bytes, ...]]:
         """The secrets that were handed out so far, by name; for the gate, which takes them out of what is said."""
         return dict(self._handed)
+
+    def settle(self, account: str, amount: int) -> None:
+        """Say what was spent in the end of what the policy reserved; the rest is given back once this has succeeded.
+
+        Said again for the same account, the last word counts. An account that nothing is said of keeps the whole.
+
+        Args:
+            account: one that was reserved from.
+            amount: from 0 to what was reserved.
+
+        Raises:
+            Misuse: another account, or another amount. Like any error of a tool, it may leave the outcome in doubt.
+        """
+        if type(account) is not str or account not in self._reserves:
+            known = ", ".join(self._reserves) or "none"
+            raise Misuse(f"account: nothing was reserved from it for this action; reserved from: {known}")
+        if type(amount) is not int or not 0 <= amount <= self._reserves[account]:
+            raise Misuse(f"amount: give a whole number from 0 to {self._reserves[account]}, which was reserved")
+        self._spent[account] = amount
 
     def progress(self, fraction: float, note: str = "") -> None:
         """Say how far the effect is, from 0 to 1; kept for whoever asks, never recorded."""

@@ -56,20 +56,25 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """It is known not to have happened; ``retryable`` tells whether ``execute(retry=True)`` can help."""
+    """It is known not to have happened; ``retryable`` tells whether ``execute(retry=True)`` can help.
+
+    Args:
+        notes: as of an observation: ``no_progress`` where it has failed so too often.
+    """
 
     action: str
     digest: str
     reason: str
     error: Error
     retryable: bool
+    notes: tuple[str, ...] = ()
 
     __match_args__ = ("error",)
 
     @property
     def observation(self) -> Observation:
         """What the loop is told: why it did not happen."""
-        return Observation(status="error", error=self.error)
+        return Observation(status="error", error=self.error, notes=self.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

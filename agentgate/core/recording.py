@@ -18,12 +18,14 @@ class Ended:
         observation: what the loop is told, uncut; None where nothing came back.
         code: why, for all but a success.
         retryable: whether trying again can help, for a failure.
+        settled: what was spent in the end of which account, for a success; the others keep what was reserved.
     """
 
     known: str
     observation: Observation | None
     code: str = ""
     retryable: bool = False
+    settled: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,8 @@ def end(draft: Draft, file: ActionFile, attempt: AttemptRecord, ended: Ended, ke
         body["outcome"] = kept.outcome.hex()
     if ended.known == "succeeded" and kept is not None:
         notes: list[Json] = list(ended.observation.notes) if ended.observation is not None else []
-        body |= {"result_bytes": kept.size, "notes": notes, "settled": []}
+        settled: list[Json] = [{"account": account, "amount": amount} for account, amount in ended.settled]
+        body |= {"result_bytes": kept.size, "notes": notes, "settled": settled}
     elif ended.known == "failed":
         body |= {"code": ended.code, "retryable": ended.retryable, "settled": []}
     else:

@@ -54,10 +54,7 @@ class Reader:
                     confirmed=action.confirmed or "unchecked",
                 )
             case State.FAILED:
-                error = self._error(action)
-                return Failed(
-                    action=action.id, digest=digest, reason=error.code, error=error, retryable=error.retryable
-                )
+                return self._failed(action)
             case State.HELD:
                 return Held(action=action.id, digest=digest, approval=self.approval(file))
             case State.REFUSED:
@@ -123,8 +120,17 @@ class Reader:
             return OPEN
         return OPEN if arguments is None else veil_of({}, sensitive_values(spec, arguments.value()))
 
-    def _error(self, action: ActionRecord) -> Error:
-        return self.stored(action).error or error_for(action.reason or "internal")
+    def _failed(self, action: ActionRecord) -> Failed:
+        seen = self.stored(action)
+        error = seen.error or error_for(action.reason or "internal")
+        return Failed(
+            action=action.id,
+            digest=action.digest.hex(),
+            reason=error.code,
+            error=error,
+            retryable=error.retryable and "limit_retries" not in action.waited,
+            notes=() if seen.error is None else seen.notes,
+        )
 
     def _refused(self, action: ActionRecord) -> Refused:
         reason = action.reason or "refused"

@@ -6,7 +6,7 @@ from functools import partial
 
 from agentgate.canonical import Json
 from agentgate.clock import to_datetime
-from agentgate.core.claiming import check_row, expire, may_run_again, refuse
+from agentgate.core.claiming import Wait, check_row, expire, may_retry, may_run_again, refuse, wait
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile, RunRecord
@@ -252,6 +252,9 @@ def _claimed(
 ) -> Claim | Outcome | None:
     check_row(file.action, events.link(transaction.connection, file.action.run, file.action.state_n))
     if file.action.state is State.FAILED:
+        if not may_retry(transaction.draft.run):
+            wait(transaction.draft, file, Wait(reason="limit_retries"))  # it stays the failure that it is
+            return None
         until_us = transaction.draft.at_us + chance.ready_us
         question = file.question
         if question is not None and question.state == "granted" and question.until_us is not None:

@@ -1,7 +1,8 @@
 """Opening a ledger for work: the right schema, the tools' specs on record, and runs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.engine import Connection
 
@@ -10,8 +11,9 @@ from agentgate.chain import start
 from agentgate.clock import Clock, new_id
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.records import RunRecord
-from agentgate.errors import RunConflict, SpecRefused
+from agentgate.errors import Misuse, RunConflict, SpecRefused
 from agentgate.gate.answers import Reader
+from agentgate.gate.charging import charge
 from agentgate.gate.ledger import Ledger, Transaction, log, report
 from agentgate.limits import Limits
 from agentgate.sealing import SealingSource, sealing_keys
@@ -23,9 +25,11 @@ from agentgate.tools.recovery import Transactional
 from agentgate.tools.spec import ToolSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """A run, as its loop holds it; `Gate.run` attaches to it from any process.
+
+    Handles of one run are equal. One that was pickled has lost its gate and can be proposed with, not charged.
 
     Args:
         id: the run's id, made by the gate.
@@ -34,10 +38,40 @@ class Run:
         principal: on whose behalf its actions are proposed, unless they say otherwise.
     """
 
+    __slots__ = ("_ledger", "id", "name", "principal", "tenant")  # by hand: the ledger is no part of the value
+
     id: str
     name: str
     tenant: str
     principal: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ledger", None)
+
+    def __reduce__(self) -> tuple[Callable[[], "Run"], tuple[()]]:
+        return partial(Run, id=self.id, name=self.name, tenant=self.tenant, principal=self.principal), ()
+
+    def __copy__(self) -> "Run":
+        return self
+
+    def __deepcopy__(self, _memo: object) -> "Run":
+        return self
+
+    def charge(self, *, tokens: int | None = None, cost: int | None = None) -> None:
+        """Record what the loop has spent outside of its tools, whatever state the run is in.
+
+        Args:
+            tokens: of a model.
+            cost: in the smallest unit of the operator's choice; what the limit ``money`` bounds.
+
+        Raises:
+            Misuse: no whole numbers from 0, or a handle that has lost its gate.
+            Unavailable: the database could not be had; nothing was recorded.
+        """
+        ledger: Ledger | None = getattr(self, "_ledger", None)
+        if ledger is None:
+            raise Misuse("run: this handle has lost its gate, as after pickling; attach again with Gate.run")
+        charge(ledger, run=self.id, tenant=self.tenant, principal=self.principal, tokens=tokens, cost=cost)
 
 
 def open_ledger(url: str, clock: Clock, *, read_only: bool = False, sealing: SealingSource | None = None) -> Ledger:
@@ -124,12 +158,12 @@ def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: st
         found = runs.find(connection, tenant=tenant, name=name)
         if found is not None:
             _same(ledger, connection, found, principal=principal, goal=goal, limits=limits)
-            return _handle(found)
+            return _handle(ledger, found)
     with ledger.database.write() as connection:
         found = runs.find(connection, tenant=tenant, name=name)
         if found is not None:
             _same(ledger, connection, found, principal=principal, goal=goal, limits=limits)
-            return _handle(found)
+            return _handle(ledger, found)
         if not runs.has_tenant(connection, tenant):
             runs.create_tenant(connection, tenant=tenant, fingerprint_key=ledger.clock.random(32))
         draft = Draft(start(ledger.id, new_id(ledger.clock)), None, at_us=ledger.clock.now_us())
@@ -139,15 +173,17 @@ def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: st
         plan = ledger.sealed(connection, draft.plan())
         committing.write(connection, plan)
     report(plan)
-    return _handle(plan.after)
+    return _handle(ledger, plan.after)
 
 
 def _goal(ledger: Ledger, goal: str | None) -> tuple[Payload, ...]:
     return () if goal is None else (ledger.payload("texts", canonical({"goal": goal})),)
 
 
-def _handle(run: RunRecord) -> Run:
-    return Run(id=run.id, name=run.name, tenant=run.tenant, principal=run.principal)
+def _handle(ledger: Ledger, run: RunRecord) -> Run:
+    handle = Run(id=run.id, name=run.name, tenant=run.tenant, principal=run.principal)
+    object.__setattr__(handle, "_ledger", ledger)
+    return handle
 
 
 def _same(

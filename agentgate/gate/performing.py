@@ -1,6 +1,6 @@
 """Performing a claimed effect: outside any transaction, then recorded in one, whatever comes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from agentgate.digests import idempotency_key
 from agentgate.effects import Effect
 from agentgate.errors import Unavailable
 from agentgate.event import decode
+from agentgate.gate import progress
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim
 from agentgate.gate.confirming import Checker
@@ -34,6 +35,14 @@ from agentgate.tools.spec import from_document
 from agentgate.work import End, Interrupted, Overran, Raised, Returned, Unentered, Work
 
 RECORD_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The end of an attempt as it is on record, and the action with it."""
+
+    file: ActionFile
+    ended: Ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +71,14 @@ class Performer:
             Unavailable: the end could not be recorded; the action is UNKNOWN once its lease is over.
         """
         handed: Handed = {}
+        spent: dict[str, int] = {}
         work = Work(
             (self.ledger.id, claim.attempt.fence),
-            record=partial(self._end, claim, handed),
-            on_late=partial(self._late, claim, handed),
+            record=partial(self._end, claim, handed, spent),
+            on_late=partial(self._late, claim, handed, spent),
         )
         try:
-            effect = self._effect(claim, handed)
+            effect = self._effect(claim, handed, spent)
             with self.heartbeat.keeping(effect):  # also while its end is recorded, which may have to wait for its turn
                 outcome = work.do(partial(self._begin, claim, effect), seconds=to_us(claim.tool.spec.timeout) / 1e6)
         except BaseException as error:
@@ -101,7 +111,7 @@ class Performer:
         args, named = claim.tool.bind(parse(claim.content, bounds=RECORDED_BOUNDS), effect)
         return claim.tool.fn(*args, **named)
 
-    def _end(self, claim: Claim, handed: Handed, end: End) -> Outcome:
+    def _end(self, claim: Claim, handed: Handed, spent: Mapping[str, int], end: End) -> Outcome:
         try:
             ended = self._read(claim, handed, end)
         except BaseException:  # reading runs code of what it reads: the end stands, whatever that code does
@@ -109,9 +119,9 @@ class Performer:
                 claim, classifying.unread(end.value) if isinstance(end, Returned) else classifying.interrupted()
             )
             raise
-        return self._record(claim, ended)
+        return self._record(claim, _settled(ended, spent))
 
-    def _effect(self, claim: Claim, handed: Handed) -> Effect:
+    def _effect(self, claim: Claim, handed: Handed, spent: dict[str, int]) -> Effect:
         return self.handle(
             claim.file.action,
             claim.attempt,
@@ -119,6 +129,7 @@ class Performer:
             within_us=to_us(claim.tool.spec.timeout),
             lease_until_us=claim.asked_us + self.settings.lease_us,
             handed=handed,
+            spent=spent,
         )
 
     def handle(
@@ -130,6 +141,7 @@ class Performer:
         within_us: int,
         lease_until_us: int,
         handed: Handed | None = None,
+        spent: dict[str, int] | None = None,
     ) -> Effect:
         """Make what a tool's functions know of an attempt.
 
@@ -140,6 +152,7 @@ class Performer:
             within_us: how long they have, from now.
             lease_until_us: on the monotonic clock.
             handed: takes the secrets that they are given.
+            spent: takes what they say was spent in the end of what was reserved.
         """
         key = idempotency_key(
             ledger=self.ledger.id,
@@ -162,6 +175,8 @@ class Performer:
             lease_until_us=lease_until_us,
             broker=self.broker,
             handed=handed,
+            reserves=dict(action.reserved),
+            spent=spent,
         )
 
     def veil(self, claim: Claim, handed: Handed) -> Veil:
@@ -196,7 +211,7 @@ class Performer:
                 if result is None and ended.observation is not None:
                     result = self.keep(claim, ended.observation)
                 write = partial(self._write, claim=claim, ended=ended, result=result)
-                recorded = self.ledger.change(claim.file.action.run, write)
+                found = self.ledger.change(claim.file.action.run, write)
             except Unavailable as error:
                 if remaining == 0:
                     raise Unavailable(
@@ -205,10 +220,10 @@ class Performer:
                         f"({error}); once its lease is over it is UNKNOWN: reconcile it, do not repeat it",
                     ) from error
             else:
-                return self._answer(claim, ended, recorded=recorded)
+                return self._answer(claim, found)
         raise AssertionError("the loop above returns or raises")
 
-    def _write(self, transaction: Transaction, *, claim: Claim, ended: Ended, result: Kept | None) -> ActionFile | None:
+    def _write(self, transaction: Transaction, *, claim: Claim, ended: Ended, result: Kept | None) -> Recorded | None:
         """Draft the end of our own attempt, and return the action with it.
 
         None where the attempt is not ours any more: what came of it is evidence.
@@ -218,42 +233,54 @@ class Performer:
         if attempt is None or attempt.fence != claim.attempt.fence:
             return None
         if attempt.state == "open" and file.action.state is State.EXECUTING:
-            recording.end(transaction.draft, file, attempt, ended, result, by=attempt.holder)
+            turn = progress.turn(transaction, file.action, ended, result, keep=partial(self.keep, claim))
+            recording.end(transaction.draft, file, attempt, turn.ended, turn.result, by=attempt.holder)
             release(transaction, file.action.id, parallel=claim.tool.spec.parallel)
-            return transaction.draft.file(file.action.id)
+            if turn.halts:
+                progress.stop(transaction)
+            return Recorded(file=transaction.draft.file(file.action.id), ended=turn.ended)
         if _stands(transaction, attempt, ended, result):
-            return file
+            return Recorded(file=file, ended=ended)
         if ended.observation is not None and attempt.late_n is None:
             evidence = self.keep(claim, ended.observation, kind="evidence").payload
             recording.keep_late(transaction.draft, file, attempt, ended, evidence)
             block_again(transaction, file.action.id, parallel=claim.tool.spec.parallel)
         return None
 
-    def _late(self, claim: Claim, handed: Handed, end: Returned | Raised) -> None:
+    def _late(self, claim: Claim, handed: Handed, spent: Mapping[str, int], end: Returned | Raised) -> None:
         """Record, from the effect's own thread, what came after its time-out; nobody is left to be told."""
         self.heartbeat.forget(claim.attempt.fence)
         try:
-            ended = self._read(claim, handed, end)
+            ended = _settled(self._read(claim, handed, end), spent)
             # Kept in full: where it is faster than the record of its own time-out, it is simply how the attempt ended.
             result = None if ended.observation is None else self.keep(claim, ended.observation)
             self.ledger.change(claim.file.action.run, partial(self._write, claim=claim, ended=ended, result=result))
         except Exception as error:  # noqa: BLE001 - a thread without a caller: the action stays UNKNOWN
             log.warning("late result lost", action=claim.file.action.id, error=type(error).__name__)
 
-    def _answer(self, claim: Claim, ended: Ended, *, recorded: ActionFile | None) -> Outcome:
+    def _answer(self, claim: Claim, recorded: Recorded | None) -> Outcome:
         action = claim.file.action
         digest = action.digest.hex()
         if recorded is None:
             return self._found(action.id) or Unknown(
                 action=action.id, digest=digest, reason="lease_lost", error=doubt("lease_lost")
             )
+        ended = recorded.ended
         if ended.known == "succeeded" and ended.observation is not None:
             seen = classifying.shown(ended.observation, limit=claim.tool.spec.max_output_bytes)
             return Done(action=action.id, digest=digest, observation=seen, source="executed")
         error = ended.observation.error if ended.observation is not None else None
-        if ended.known == "failed" and not recorded.action.unresolved:  # another attempt may have answered meanwhile
+        if ended.known == "failed" and not recorded.file.action.unresolved:  # another may have answered meanwhile
             told = error or Error(code=ended.code, message=ended.code)
-            return Failed(action=action.id, digest=digest, reason=told.code, error=told, retryable=ended.retryable)
+            notes = () if ended.observation is None else ended.observation.notes
+            return Failed(
+                action=action.id,
+                digest=digest,
+                reason=told.code,
+                error=told,
+                retryable=ended.retryable,
+                notes=notes,
+            )
         return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code, error))
 
     def _found(self, action: str) -> Outcome | None:
@@ -261,6 +288,11 @@ class Performer:
         with self.ledger.database.read() as connection:
             file = actions.file(connection, action)
             return None if file is None else Reader(connection=connection, sealing=self.ledger.sealing).outcome(file)
+
+
+def _settled(ended: Ended, spent: Mapping[str, int]) -> Ended:
+    """Add what the effect says was spent in the end; nothing is of an effect that is not known to have happened."""
+    return replace(ended, settled=tuple(spent.items())) if ended.known == "succeeded" else ended
 
 
 def _stands(transaction: Transaction, attempt: AttemptRecord, ended: Ended, result: Kept | None) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, case, insert, select, update
+from sqlalchemy import Integer, bindparam, case, func, insert, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
@@ -77,6 +77,14 @@ _RECENT = Statement(
     .order_by(actions.c.id.desc())
     .limit(RECENT)
 )
+_last = (
+    select(actions.c.id, actions.c.outcome)
+    .where(actions.c.run == bindparam("run"))
+    .order_by(actions.c.id.desc())
+    .limit(RECENT)
+    .subquery()
+)
+_ALIKE = Statement(select(func.count()).where(_last.c.outcome == bindparam("outcome"), _last.c.id != bindparam("but")))
 _MOVE = Statement(
     update(actions)
     .where(
@@ -247,6 +255,12 @@ def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200
 def recent(connection: Connection, run: str) -> list[Row]:
     """Read the newest actions of a run, newest first: (id, namespace, tool, state, reason, request, outcome)."""
     return _RECENT.rows(connection, run=run)
+
+
+def alike(connection: Connection, run: str, *, outcome: bytes, but: str) -> int:
+    """Count which of a run's newest actions, one left out, came to the same outcome."""
+    row = _ALIKE.row(connection, run=run, outcome=outcome, but=but)
+    return 0 if row is None else int(row[0])
 
 
 def waiting(connection: Connection, run: str) -> list[str]:

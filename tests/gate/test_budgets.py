@@ -1,11 +1,25 @@
 """What tenants, tools and accounts may spend: set in the ledger, taken in every claim, given back where nothing was."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 
-from agentgate import Done, Held, Misuse, Refused, Reserve, ToolError, allow, require_approval
-from agentgate.testing import ScriptedPolicy
+import agentgate
+from agentgate import (
+    Done,
+    Effect,
+    Held,
+    Limits,
+    Misuse,
+    Refused,
+    Reserve,
+    ToolError,
+    Unknown,
+    allow,
+    require_approval,
+)
+from agentgate.testing import FakeClock, ScriptedPolicy
 from support.worlds import World, kinds, named, opened
 
 ONE = {"account": "a1", "cents": 1}
@@ -154,3 +168,134 @@ def test_a_bound_that_means_nothing_is_refused_by_name(
     with world.gate() as gate, pytest.raises(Misuse, match=says.replace("$", "\\$")):
         gate.limit(most, **{"by": "ada"} | scope)  # type: ignore[arg-type]
     assert not world.sql("SELECT * FROM agentgate_budgets")
+
+
+def test_what_was_not_spent_in_the_end_is_given_back(world: World) -> None:
+    def pay(spent: int, *, effect: Effect) -> int:
+        effect.settle("refunds", 29)
+        effect.settle("refunds", spent)  # the last word counts
+        return spent
+
+    with world.gate(named("pay", pay), policy=REFUNDS) as gate:
+        gate.limit({"amount": 45}, tenant="acme", account="refunds", by="ada")
+        run = opened(gate)
+        done = gate.call(run, "pay", {"spent": 10})
+        assert used(world, "amount") == 10
+        assert isinstance(gate.call(run, "pay", {"spent": 0}), Done)
+        assert used(world, "amount") == 10
+        assert isinstance(gate.call(run, "pay", {"spent": 30}), Done)
+        assert gate.call(run, "pay", {"spent": 1}).reason == "limit_account"
+    (end,) = (event for event in world.events(done.action) if event.type == "succeeded")
+    assert end.body["settled"] == [{"account": "refunds", "amount": 10}]
+    (start,) = (event for event in world.events(done.action) if event.type == "started")
+    assert start.body["reserves"] == [{"account": "refunds", "amount": 30}]
+    assert not world.damage()
+
+
+@pytest.mark.parametrize(
+    ("account", "amount", "says"),
+    [
+        ("other", 1, "account: nothing was reserved from it for this action; reserved from: refunds"),
+        ("refunds", 31, "amount: give a whole number from 0 to 30"),
+        ("refunds", -1, "amount: give a whole number from 0 to 30"),
+        ("refunds", True, "amount: give a whole number from 0 to 30"),
+    ],
+)
+def test_what_was_never_reserved_cannot_have_been_spent(world: World, account: str, amount: int, says: str) -> None:
+    """The tool is told; what it did until then is in doubt, as after any other error, and keeps what it took."""
+
+    def pay(*, effect: Effect) -> None:
+        with pytest.raises(Misuse, match=says):
+            effect.settle(account, amount)
+        effect.settle(account, amount)
+
+    with world.gate(named("pay", pay), policy=REFUNDS) as gate:
+        gate.limit({"amount": 45}, tenant="acme", account="refunds", by="ada")
+        assert isinstance(gate.call(opened(gate), "pay", {}), Unknown)
+    assert used(world, "amount") == 30
+
+
+def test_another_try_at_an_unknown_outcome_takes_nothing_again(world: World) -> None:
+    ends: list[Exception | None] = [RuntimeError("?"), None]
+
+    def act() -> None:
+        end = ends.pop(0)
+        if end is not None:
+            raise end
+
+    with world.gate(named("act", act, recovery=agentgate.Repeat()), policy=REFUNDS) as gate:
+        gate.limit({"amount": 30}, tenant="acme", account="refunds", by="ada")
+        gate.limit({"actions": 1}, tenant="acme", by="ada")
+        lost = gate.call(opened(gate), "act", {})
+        assert isinstance(lost, Unknown)
+        assert isinstance(gate.execute(lost.action, tenant="acme"), Done)
+    assert used(world, "amount") == 30
+    assert used(world) == 1
+    assert not world.damage()
+
+
+def test_a_late_result_takes_again_what_was_given_back_even_beyond_the_bound(world: World, clock: FakeClock) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def pay(n: int) -> int:
+        if n == 1:
+            entered.set()
+            leave.wait(30)
+        return n
+
+    with world.gate(named("pay", pay, resource="n:{n}"), policy=REFUNDS, clock=clock) as gate:
+        gate.limit({"amount": 30}, tenant="acme", account="refunds", by="ada")
+        slow = gate.propose(opened(gate), "pay", {"n": 1})
+        thread = threading.Thread(target=gate.execute, args=(slow,))
+        thread.start()
+        assert entered.wait(30)
+        clock.advance(timedelta(minutes=5))
+        gate.reconcile(slow, applied=False, by="ada", evidence="nothing there", worker_known_dead=True)
+        assert used(world, "amount") == 0
+        assert isinstance(gate.call(opened(gate), "pay", {"n": 2}), Done)
+        leave.set()
+        thread.join()
+    assert world.state(slow.action) == "UNKNOWN"
+    assert used(world, "amount") == 60
+    assert not world.damage()
+
+
+def test_a_policy_is_shown_what_is_left_of_the_bounds_that_concern_it(world: World) -> None:
+    policy = ScriptedPolicy(otherwise=allow(reserves=[Reserve(account="refunds", amount=30)]))
+    with world.gate(world.refund(), named("other", lambda: 1), policy=policy) as gate:
+        gate.limit({"actions": 10, "tokens": 500}, tenant="acme", by="ada")
+        gate.limit({"actions": 5, "failures": 2}, tenant="acme", tool="refund", by="ada")
+        gate.limit({"actions": 7}, tenant="acme", tool="other", by="ada")
+        gate.limit({"amount": 100}, tenant="acme", account="refunds", by="ada")
+        gate.limit({"amount": 9}, tenant="umbrella", account="theirs", by="ada")
+        run = opened(gate, limits=Limits(actions=3, wall=timedelta(days=1), tokens=50))
+        gate.call(run, "refund", ONE)
+        run.charge(tokens=70)
+        gate.execute(gate.propose(run, "refund", ONE, key="k"))
+    first, second, claimed = (dict(request.view.budgets) for request in policy.requests)
+    assert first == {
+        "account.refunds": 100, "run.actions": 3, "run.tokens": 50, "tenant.actions": 10, "tenant.tokens": 500,
+        "tool.actions": 5,
+    }  # fmt: skip
+    assert second == claimed
+    assert second == {
+        "account.refunds": 70, "run.actions": 2, "run.tokens": 0, "tenant.actions": 9, "tenant.tokens": 430,
+        "tool.actions": 4,
+    }  # fmt: skip
+    (proposed, _) = (event for event in world.events() if event.type == "proposed")
+    view = proposed.body["view"]
+    assert type(view) is dict
+    assert view["budgets"] == first
+    assert agentgate.recheck(world.url, policy=policy).verdict == "same"
+
+
+def test_a_batch_is_decided_on_what_its_earlier_calls_leave_of_the_bounds(world: World) -> None:
+    policy = ScriptedPolicy(otherwise=require_approval("big"))
+    with world.gate(policy=policy) as gate:
+        gate.limit({"pending": 2}, tenant="acme", tool="refund", by="ada")
+        calls = [agentgate.Call("refund", {"account": f"a{n}", "cents": 1}) for n in range(3)]
+        states = [one.state for one in gate.propose_many(opened(gate), calls)]
+    assert states == ["HELD", "HELD", "REFUSED"]
+    assert [request.view.budgets["tool.pending"] for request in policy.requests] == [2, 1, 0]
+    assert used(world, "pending") == 2
+    assert not world.damage()
