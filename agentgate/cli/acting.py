@@ -17,7 +17,7 @@ def _runs_nothing(_request: agentgate.PolicyRequest) -> agentgate.Decision:
 
 
 def _open(url: str) -> agentgate.Gate:
-    return agentgate.Gate.open(url, policy=_runs_nothing)
+    return agentgate.Gate.open(url, policy=_runs_nothing, sealing=arguments.sealing())
 
 
 @click.command(short_help="Cancel an action that has not started.")

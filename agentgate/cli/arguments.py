@@ -16,11 +16,13 @@ from agentgate.canonical import DEFAULT_BOUNDS, Json, parse
 from agentgate.cli.endings import exit_code, refusal, tell
 from agentgate.errors import AgentgateError, Misuse, NotCanonical
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant
+from agentgate.sealing import SealingKeys
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FILE = "@"
+_KEY_FILE = f"{__name__}.sealing-key"
 LONGEST_NOTE = 2_000
 # As JSON every byte of it can become six; the record takes 256 KiB of JSON.
 LONGEST_EVIDENCE = DEFAULT_BOUNDS.max_bytes // 8
@@ -49,6 +51,10 @@ def _url(_context: click.Context, _parameter: click.Parameter, value: str | None
     if "://" not in value:
         raise refusal("URL", "no database URL", WRITE_URL)
     return value
+
+
+def _sealing_key(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    context.meta[_KEY_FILE] = value or None
 
 
 def _tenant(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -105,7 +111,32 @@ def _halves(words: str) -> tuple[str, str]:
     return (problem, remedy) if remedy else ("not a name", problem)
 
 
-url = click.argument("url", required=False, envvar="AGENTGATE_URL", callback=_url)
+_argument = click.argument("url", required=False, envvar="AGENTGATE_URL", callback=_url)
+_key_file = click.option(
+    "--sealing-key",
+    metavar="FILE",
+    envvar="AGENTGATE_SEALING_KEY",
+    expose_value=False,
+    callback=_sealing_key,
+    help="The file of the keys that payloads are sealed with.",
+)
+
+
+def url(command: Command) -> Command:
+    """Give a command the URL, and the place of the sealing keys that go with a ledger."""
+    return _argument(_key_file(command))
+
+
+def sealing() -> SealingKeys | None:
+    """Read the sealing keys that the command was given; a command that needs none reads none.
+
+    Raises:
+        Misuse: their file is not there, or not one to be trusted.
+    """
+    file = click.get_current_context().meta.get(_KEY_FILE)
+    return None if file is None else SealingKeys.from_file(file)
+
+
 tenant = click.option(
     "--tenant", default=DEFAULT_TENANT, show_default=True, callback=_tenant, help="Whose runs and actions."
 )

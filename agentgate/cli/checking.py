@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 import agentgate
-from agentgate.cli.arguments import answering, as_json, run_name, some_tenant, url
+from agentgate.cli.arguments import answering, as_json, run_name, sealing, some_tenant, url
 from agentgate.cli.endings import FOUND, OK
 from agentgate.cli.terminal import progress, say, say_json
 from agentgate.core.tables import tabulate
@@ -23,7 +23,7 @@ _LONGEST = 400
 def verify(*, url: str, json: bool) -> int:
     """Recompute the record: links, payloads, documents, and the state tables against the events."""
     with progress("events") as told:
-        found = agentgate.verify(url, on_progress=told)
+        found = agentgate.verify(url, on_progress=told, sealing=sealing())
     if json:
         say_json(found.to_json())
     else:
@@ -38,7 +38,8 @@ def _verified(found: Verification) -> Iterator[str]:
         yield f"and {found.omitted:,} more of these kinds"
     counted = ((found.runs, "runs"), (found.events, "events"), (found.payloads, "payloads"))
     looked = ", ".join(f"{count:,} {what}" for count, what in (*counted, (found.documents, "documents")))
-    yield f"{'verified' if found.ok else 'NOT VERIFIED'}: {looked}"
+    sealed = f"; not opened, for want of their key: {found.sealed:,} sealed payloads" if found.sealed else ""
+    yield f"{'verified' if found.ok else 'NOT VERIFIED'}: {looked}{sealed}"
 
 
 def _place(one: Break) -> str:
@@ -62,6 +63,7 @@ def recheck(*, policy: Path, url: str, tenant: str | None, run: str | None, json
             tenant=tenant,
             run=run,
             on_progress=None if told is None else lambda far: told(far.decisions),
+            sealing=sealing(),
         )
     if json:
         say_json(report.to_json())

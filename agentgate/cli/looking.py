@@ -3,7 +3,7 @@
 import click
 
 from agentgate.cli import pages
-from agentgate.cli.arguments import answering, as_json, common, url, what
+from agentgate.cli.arguments import answering, as_json, common, sealing, url, what
 from agentgate.cli.arguments import tenant as tenant_option
 from agentgate.cli.documents import action_document, event_document, run_document, summary_document
 from agentgate.cli.endings import OK
@@ -21,7 +21,7 @@ from agentgate.gate.views import RunSummary
 @answering
 def runs(*, url: str, tenant: str, all_tenants: bool, json: bool) -> int:
     """List runs with their counters, oldest first; with --json one a line."""
-    with reading.opened(url) as ledger:
+    with reading.opened(url, sealing=sealing()) as ledger:
         found = reading.list_runs(ledger, tenant=None if all_tenants else tenant)
         if json:
             for run in found:
@@ -38,7 +38,7 @@ def runs(*, url: str, tenant: str, all_tenants: bool, json: bool) -> int:
 @answering
 def show(*, what: str, is_run: bool, url: str, tenant: str, json: bool) -> int:
     """Show an action by its id, or a run by its id or name."""
-    with reading.opened(url) as ledger:
+    with reading.opened(url, sealing=sealing()) as ledger:
         find = reading.find_run if is_run else reading.find
         found = find(ledger, what, tenant=tenant)
         if isinstance(found, RunSummary):
@@ -67,7 +67,7 @@ def events(*, what: str, url: str, tenant: str, json: bool) -> int:
 
     WHAT is an action's id, a run's id or name; the ledger's own id lists the ledger's own chain.
     """
-    with reading.opened(url) as ledger:
+    with reading.opened(url, sealing=sealing()) as ledger:
         found = reading.find(ledger, what, tenant=tenant)
         run, action = (found.id, None) if isinstance(found, RunSummary) else (found.run.id, found.summary.id)
         for event in reading.list_events(ledger, run, action=action):

@@ -10,6 +10,7 @@ from agentgate.cli.arguments import answering, as_json, url
 from agentgate.cli.endings import FOUND, OK, refusal
 from agentgate.cli.terminal import has_colour, say, say_json
 from agentgate.printable import printable
+from agentgate.sealing import SealingKey, write_key
 
 
 @click.command(short_help="Create or upgrade a ledger's tables.")
@@ -32,6 +33,24 @@ def migrate(*, url: str, json: bool) -> int:
         return OK
     found = "created" if done.created else "is up to date" if done.before == done.after else f"was {done.before}"
     say([f"{printable(done.url)}: {found}; schema {done.after}, ledger {done.ledger}"])
+    return OK
+
+
+@click.command("seal-key", short_help="Make a key that seals payloads.")
+@click.argument("file", type=click.Path(path_type=Path))
+@as_json
+@answering
+def seal_key(*, file: Path, json: bool) -> int:
+    """Make a fresh sealing key in a new FILE that its owner alone may read.
+
+    Keep a copy where no copy of the database lies: what the key sealed is lost with it.
+    """
+    key = SealingKey.new()
+    write_key(file, key)
+    if json:
+        say_json({"key": key.id, "file": str(file)})
+    else:
+        say([f"key {key.id} is in {printable(str(file))}; keep a copy of it apart from the database"])
     return OK
 
 

@@ -15,7 +15,7 @@ from agentgate.cli.acting import cancel, reconcile
 from agentgate.cli.checking import recheck, verify
 from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_line
 from agentgate.cli.looking import events, runs, show
-from agentgate.cli.making import demo, migrate
+from agentgate.cli.making import demo, migrate, seal_key
 from agentgate.cli.terminal import prepare, say_json
 
 DISTRIBUTION = "agentgate-ledger"
@@ -31,7 +31,7 @@ def program() -> None:
     """
 
 
-for _command in (migrate, demo, runs, show, events, cancel, reconcile, verify, recheck):
+for _command in (migrate, seal_key, demo, runs, show, events, cancel, reconcile, verify, recheck):
     program.add_command(_command)
 
 
