@@ -1,6 +1,6 @@
 """What a running effect may know of itself, and how it learns that its time or its lease is over.
 
-How it is run is `agentgate.work`'s. Nothing here knows a database.
+How it is run is `agentgate.work`'s. Nothing here knows a database; a transactional effect is handed its connection.
 """
 
 import threading
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import ClassVar, NoReturn
+
+from sqlalchemy.engine import Connection
 
 from agentgate.clock import Clock
 from agentgate.errors import Misuse
@@ -66,6 +68,7 @@ class Effect:
         self._handed: Handed = {} if handed is None else handed
         self._reserves = reserves
         self._spent: dict[str, int] = {} if spent is None else spent
+        self._connection: Connection | None = None
 
     def __repr__(self) -> str:
         return f"Effect(action_id={self.action_id!r}, attempt={self.attempt}, fence={self.fence})"
@@ -166,6 +169,21 @@ class Effect:
         if type(amount) is not int or not 0 <= amount <= self._reserves[account]:
             raise Misuse(f"amount: give a whole number from 0 to {self._reserves[account]}, which was reserved")
         self._spent[account] = amount
+
+    @property
+    def connection(self) -> Connection:
+        """The transaction of the claim and the record, for what a transactional effect writes.
+
+        Raises:
+            Misuse: the tool does not declare ``recovery=Transactional()``, or its effect has ended.
+        """
+        if self._connection is None:
+            raise Misuse("effect.connection: only while an effect of a tool with recovery=Transactional() runs")
+        return self._connection
+
+    def lend(self, connection: Connection | None) -> None:
+        """Give the effect its connection, or take it back; for whoever runs it."""
+        self._connection = connection
 
     def progress(self, fraction: float, note: str = "") -> None:
         """Say how far the effect is, from 0 to 1; kept for whoever asks, never recorded."""

@@ -2,17 +2,20 @@
 
 Whoever decides first has the end recorded: the callable's own thread where it has ended, which no signal interrupts;
 else the one who waited for it, under a shield. What ends after it was left is handed to ``on_late``. It runs outside
-any transaction, and nothing here knows a database.
+any transaction, and nothing here knows a database. A transactional effect runs where its transaction is, in the thread
+of its caller: `run_here`.
 """
 
 import asyncio
 import atexit
 import contextvars
 import threading
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
+
+from agentgate.errors import Misuse
 
 T = TypeVar("T")
 
@@ -222,6 +225,46 @@ class Work(Generic[T]):
                 self._cancel()
             except RuntimeError:  # its loop ended in this very moment
                 return
+
+
+def run_here(call: Callable[[], Any]) -> Returned | Raised:
+    """Run a callable in this thread, in a copy of its context variables; a coroutine it returns has a loop of its own.
+
+    Returns:
+        How it ended.
+
+    Raises:
+        BaseException: what interrupts (KeyboardInterrupt, SystemExit, CancelledError): it is nobody's answer.
+    """
+    try:
+        return Returned(contextvars.copy_context().run(_whole_here, call))
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the caller's code does is the effect's end
+        return Raised(error)
+
+
+def _whole_here(call: Callable[[], Any]) -> Any:
+    value = call()
+    if not issubclass(type(value), Awaitable):
+        return value
+    if _has_loop():
+        if issubclass(type(value), Coroutine):  # one that nobody awaits would be warned of
+            value.close()
+        raise Misuse("a coroutine cannot run in this thread, whose loop is at work: make the tool a plain function")
+    return asyncio.run(_awaited(value))
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def _noted(work: Callable[..., None], *args: Any) -> None:

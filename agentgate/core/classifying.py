@@ -94,6 +94,20 @@ def interrupted() -> Ended:
     return Ended(known="in_doubt", observation=None, code="cancelled")
 
 
+def undone(ended: Ended) -> Ended:
+    """Read an end whose writes are all taken back: it did not happen, whatever the end itself could not tell."""
+    return replace(ended, known="failed")
+
+
+def too_late(error: ToolError) -> Ended:
+    """Read the return of a transactional effect after its time: nothing of it stays, so trying again is safe."""
+    message = f"{_text(error.message)}; what it wrote was undone"
+    told = Error(code=_word(error.code), message=message, retryable=True)
+    return Ended(
+        known="failed", observation=Observation(status="error", error=told), code=told.code, retryable=told.retryable
+    )
+
+
 def _told(error: ToolError, veil: Veil) -> Ended:
     details = keep(error.details, bounds=DETAILS_BOUNDS).value if error.details is not None else None
     told = Error(

@@ -10,16 +10,17 @@ from agentgate.core.claiming import Wait, check_row, expire, may_retry, may_run_
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile, RunRecord
-from agentgate.errors import Damaged, NotFound, Sealed, Unavailable
+from agentgate.errors import Damaged, Misuse, NotFound, Sealed, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.performing import Performer
+from agentgate.gate.performing import Performer, Ran
 from agentgate.gate.probing import Prober, has_probe
 from agentgate.gate.proposing import chance, view_of
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
+from agentgate.gate.transacting import is_transactional
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Running
 from agentgate.policy.request import View
@@ -86,11 +87,14 @@ class Executor:
             NotFound: no such action in this tenant.
             Damaged: the action's row contradicts the record.
             Sealed: its arguments are sealed by a key that is not there.
+            Misuse: inside a caller's transaction, a tool whose effect cannot be part of it.
         """
         for looks in range(LOOKS):
             look = self._look(tenant, action)
+            if self.performer.within:
+                check_within(self._tool(mind, look))
             step = self._step(mind, look, retry=retry and looks == 0, first=looks == 0)
-            if isinstance(step, Claim):
+            if isinstance(step, Claim | Ran):
                 return self.performer.perform(step)
             if step is not None:
                 return self.past(mind, tenant, step)
@@ -135,7 +139,7 @@ class Executor:
             except Sealed as error:  # it can be looked at, taken over and reconciled; it cannot be claimed
                 return replace(look, sealed=error)
 
-    def _step(self, mind: Mind, look: Look, *, retry: bool, first: bool) -> Claim | Outcome | None:
+    def _step(self, mind: Mind, look: Look, *, retry: bool, first: bool) -> Claim | Ran | Outcome | None:
         """Do what the state allows; None asks for another look."""
         action = look.file.action
         now_us = max(self.ledger.clock.now_us(), look.run.at_us)
@@ -162,17 +166,17 @@ class Executor:
         work: Callable[[Transaction, ActionFile], Claim | Outcome | None],
         *,
         documents: tuple[tuple[bytes, str, bytes], ...] = (),
-    ) -> Claim | Outcome | None:
+    ) -> Claim | Ran | Outcome | None:
         """Change the action, if it still stands where it was seen."""
 
-        def changed(transaction: Transaction) -> Claim | Outcome | None:
+        def changed(transaction: Transaction) -> Claim | Ran | Outcome | None:
             file = transaction.file(look.file.action.id)
             moved = file.action.last_n != look.file.action.last_n or transaction.draft.run.state is not look.run.state
-            return None if moved else work(transaction, file)
+            return None if moved else self.performer.settled(transaction, work(transaction, file))
 
         return self.ledger.change(look.file.action.run, changed, documents=documents)
 
-    def _watch(self, look: Look, now_us: int) -> Claim | Outcome | None:
+    def _watch(self, look: Look, now_us: int) -> Claim | Ran | Outcome | None:
         """Leave a living worker alone; take over from one that is gone, or whose lease is over."""
         attempt = look.file.current
         if attempt is None:
@@ -199,7 +203,7 @@ class Executor:
             found = actions.read(connection, action)
         return found is not None and found.unresolved == 0
 
-    def _probe(self, mind: Mind, look: Look) -> Claim | Outcome | None:
+    def _probe(self, mind: Mind, look: Look) -> Claim | Ran | Outcome | None:
         """Ask whether it happened; an answer about what has moved meanwhile is dropped."""
         tool = self._tool(mind, look)
         assert tool is not None  # it has a probe
@@ -216,7 +220,7 @@ class Executor:
         tool = mind.tools.lookup(action.namespace, action.tool)
         return tool if tool is not None and tool.spec.digest == action.spec else None
 
-    def _claim(self, mind: Mind, look: Look) -> Claim | Outcome | None:
+    def _claim(self, mind: Mind, look: Look) -> Claim | Ran | Outcome | None:
         """Ask the policy again, and claim if it still agrees (design §6).
 
         Raises:
@@ -262,6 +266,19 @@ def _claimed(
         transaction.draft.add("retried", {"by": "caller", "until_us": until_us}, action=file.action.id)
         file = transaction.draft.file(file.action.id)
     return claim_again(transaction, file, claimant, thought, chance)
+
+
+def check_within(tool: AnyTool | None) -> None:
+    """Refuse to run an effect inside a transaction that its record may vanish with, unless it vanishes with it too.
+
+    Raises:
+        Misuse: the tool is not transactional.
+    """
+    if tool is not None and not is_transactional(tool.spec):
+        raise Misuse(
+            f"connection: {tool.spec.name!r} does not declare recovery=Transactional(): your rollback would take back "
+            "its record and not its effect; leave connection out"
+        )
 
 
 def _answerable_until(file: ActionFile) -> int:

@@ -1,8 +1,11 @@
 """The gate: what a loop calls. Everything it does is in the modules beside it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
+
+from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
 from agentgate.clock import Clock, SystemClock
@@ -194,21 +197,33 @@ class Gate(Operating):
         """
         return self._shop.propose_many(run, calls)
 
-    def execute(self, action: Proposal | str, *, tenant: str = DEFAULT_TENANT, retry: bool = False) -> Outcome:
+    def execute(
+        self,
+        action: Proposal | str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        retry: bool = False,
+        connection: object = None,
+    ) -> Outcome:
         """Bring an action as far as it may go now, and say where that is.
 
         Args:
             action: a proposal, or an action's id.
             tenant: of an action given by its id.
             retry: try a known failure again.
+            connection: a transaction of the caller's, to claim, run and record in: what `transaction` gave, or a
+                connection of their own to the ledger's database, SQLAlchemy's or the DBAPI's. The outcome is true once
+                they commit; their rollback leaves the action as it was. Only for tools that are `Transactional`.
 
         Raises:
             NotFound: no such action in this tenant.
             Damaged: the action's row contradicts the record; nothing was run.
             Unavailable: the database could not be had.
+            Misuse: the connection cannot be used, or the tool's effect cannot be part of its transaction.
         """
         tenant, id_ = named(action, tenant)
-        return self._shop.executor.execute(self._shop.mind, tenant, id_, retry=check_flag(retry, "retry"))
+        with self._shop.working(connection) as shop:
+            return shop.executor.execute(shop.mind, tenant, id_, retry=check_flag(retry, "retry"))
 
     def call(
         self,
@@ -222,6 +237,7 @@ class Gate(Operating):
         provenance: object = None,
         supersede: bool = False,
         retry: bool = False,
+        connection: object = None,
     ) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows; arguments as in both."""
         call = Call(
@@ -233,4 +249,18 @@ class Gate(Operating):
             provenance=provenance,
             supersede=supersede,
         )
-        return self._shop.call(run, call, retry=check_flag(retry, "retry"))
+        with self._shop.working(connection) as shop:
+            return shop.call(run, call, retry=check_flag(retry, "retry"))
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Hold one writing transaction on the ledger's database, for a unit of work of the caller's own.
+
+        It commits when the block ends well, and is undone when the block raises. Give its connection to `execute` or
+        `call`, and what they did is committed or undone with it. Nobody else writes meanwhile: keep it short.
+
+        Raises:
+            Unavailable: the lock or the database could not be had. With the reason ``commit`` it is not known whether
+                the transaction was committed: look before you repeat it.
+            Misuse: this thread has one already.
+        """
+        return self._shop.transaction()

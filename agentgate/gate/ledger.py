@@ -13,11 +13,12 @@ from agentgate.clock import Clock
 from agentgate.core.budgets import Book, Budget, Place
 from agentgate.core.draft import Draft, Payload, Plan, StoredPayload
 from agentgate.core.records import ActionFile, RunRecord
-from agentgate.errors import AgentgateError, Damaged, NotFound, Sealed, Unavailable
+from agentgate.errors import AgentgateError, Damaged, Misuse, NotFound, Sealed, Unavailable
 from agentgate.event import decode
 from agentgate.sealing import NONCE_BYTES, SealingKeys
 from agentgate.store import actions, budgets, committing, events, runs
-from agentgate.store.engine import Database
+from agentgate.store.borrowing import Borrowed
+from agentgate.store.engine import Database, is_refused
 from agentgate.tools.spec import ToolSpec, from_document
 
 T = TypeVar("T")
@@ -117,19 +118,39 @@ class Ledger:
     """The one way to change a run.
 
     Args:
-        database: where it lies.
+        database: where it lies; or one transaction on it, which somebody else commits.
         clock: the ledger clock, read inside the transaction.
         id: the ledger's id.
         sealing: the keys that seal and open payloads; None where there are none.
+        tell: what to do with a plan that was written; without it, what was committed is logged.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, id: str, sealing: SealingKeys | None = None) -> None:
+    def __init__(
+        self,
+        database: Database | Borrowed,
+        *,
+        clock: Clock,
+        id: str,
+        sealing: SealingKeys | None = None,
+        tell: Callable[[Plan], None] | None = None,
+    ) -> None:
         self.database = database
         self.clock = clock
         self.id = id
         self.sealing = sealing
+        self._tell = tell or report
         self._stored: set[bytes] = set()
         self._sensitive: dict[bytes, bool] = {}
+
+    @property
+    def own(self) -> Database:
+        """The database itself, of a ledger that is not inside somebody else's transaction."""
+        assert isinstance(self.database, Database)
+        return self.database
+
+    def inside(self, transaction: Borrowed) -> "Ledger":
+        """Return this ledger as one transaction on it sees and changes it; it remembers nothing of this one."""
+        return Ledger(transaction, clock=self.clock, id=self.id, sealing=self.sealing, tell=transaction.tell)
 
     def salt(self) -> bytes:
         """Draw a payload's salt."""
@@ -158,6 +179,7 @@ class Ledger:
         Raises:
             NotFound: there is no such run, or it is another tenant's.
             Unavailable: the database could not be had; nothing of this was written.
+            Misuse: what an effect wrote broke a deferred foreign key; nothing of this was written.
         """
         for _ in range(TRIES):
             try:
@@ -187,13 +209,14 @@ class Ledger:
                     _spend(transaction)
                 done = result, plans
         except Unavailable as error:
+            self.explain(error)
             if error.reason != "commit" or done is None or not done[1] or not self.landed(done[1][0]):
                 raise
         assert done is not None  # the block ended well, or its commit was found in the database
         result, plans = done
         for plan in plans:
             self._stored.update(digest for digest, _, _ in plan.documents)
-            report(plan)
+            self._tell(plan)
         return result
 
     def _plan(self, draft: Draft, documents: tuple[tuple[bytes, str, bytes], ...]) -> Plan:
@@ -254,6 +277,15 @@ class Ledger:
         return Transaction(
             connection=connection, draft=draft, asked_us=asked_us, waited_us=waited_us, drafts={run: draft}
         )
+
+    def explain(self, error: Unavailable) -> None:
+        """Say of a commit whose failure is nobody's absence what it is.
+
+        Raises:
+            Misuse: a deferred foreign key of a table beside the ledger's was broken.
+        """
+        if is_refused(error):
+            raise Misuse(f"at the commit: {error.detail}; nothing of the transaction was written") from error
 
     def landed(self, plan: Plan) -> bool:
         """Tell, after an error at COMMIT, whether the transaction is in the database all the same."""

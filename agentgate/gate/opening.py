@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from sqlalchemy.engine import Connection
@@ -105,8 +106,13 @@ def open_ledger(url: str, clock: Clock, *, read_only: bool = False, sealing: Sea
     return Ledger(database, clock=clock, id=id_, sealing=keys)
 
 
-def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
+def register(ledger: Ledger, tools: Iterable[AnyTool], *, lease: timedelta) -> None:
     """Put the specs that the ledger does not know yet on its record, in one transaction.
+
+    Args:
+        ledger: the record.
+        tools: what may be run.
+        lease: the gate's; a transactional effect may hold the ledger for a third of it.
 
     Raises:
         SpecRefused: a spec asks for what this gate does not keep.
@@ -114,6 +120,7 @@ def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
     known = {tool.spec.digest: tool.spec for tool in tools}
     for spec in known.values():
         _check_kept(spec, has_key=ledger.sealing is not None)
+        _check_time(spec, lease)
         ledger.knows(spec)
     with ledger.database.read() as connection:
         new = {digest: spec for digest, spec in known.items() if events.document(connection, digest) is None}
@@ -133,7 +140,6 @@ def register(ledger: Ledger, tools: Iterable[AnyTool]) -> None:
 def _check_kept(spec: ToolSpec, *, has_key: bool) -> None:
     """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
     asked = (
-        ("/recovery", isinstance(spec.recovery, Transactional), "use Repeat, Keyed, Probe or Operator"),
         ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
         ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
     )
@@ -145,6 +151,18 @@ def _check_kept(spec: ToolSpec, *, has_key: bool) -> None:
     never_filled = spec.refused_defaults()
     if never_filled:
         log.warning("defaults never filled: their own subschemas refuse them", tool=spec.name, paths=list(never_filled))
+
+
+def _check_time(spec: ToolSpec, lease: timedelta) -> None:
+    """Refuse an effect that may keep everybody else from renewing their leases (design §5)."""
+    if isinstance(spec.recovery, Transactional) and spec.timeout > lease / 3:
+        raise SpecRefused(
+            spec.name,
+            "/timeout_us",
+            f"a transactional effect holds the ledger, and its timeout ({spec.timeout}) is over a third of the lease "
+            f"({lease})",
+            f"give it a timeout of at most {lease / 3}, or the gate a longer lease",
+        )
 
 
 def open_run(ledger: Ledger, *, name: str, tenant: str, principal: str, goal: str | None, limits: Limits | None) -> Run:

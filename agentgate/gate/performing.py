@@ -24,12 +24,13 @@ from agentgate.gate.claiming import Claim
 from agentgate.gate.confirming import Checker
 from agentgate.gate.ledger import Ledger, Transaction, log
 from agentgate.gate.settings import Settings
+from agentgate.gate.transacting import attempt, is_transactional
 from agentgate.heartbeat import Heartbeat
 from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
 from agentgate.secrets import Broker, Handed
 from agentgate.states import State
-from agentgate.store import actions, events, locks
+from agentgate.store import actions, events, locks, runs
 from agentgate.tools.sensitive import sensitive_values
 from agentgate.tools.spec import from_document
 from agentgate.work import End, Interrupted, Overran, Raised, Returned, Unentered, Work
@@ -46,6 +47,14 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """An effect that ran in its claim's transaction, and what to answer once that is committed."""
+
+    claim: Claim
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Performer:
     """Run claimed effects of one gate.
 
@@ -55,6 +64,7 @@ class Performer:
         settings: how long a lease lasts, and a check.
         fingerprint_key: the tenant's key, by tenant.
         broker: fetches the secrets that tools ask for.
+        within: whether all of it happens inside a transaction of the caller's.
     """
 
     ledger: Ledger
@@ -62,14 +72,17 @@ class Performer:
     settings: Settings
     fingerprint_key: Callable[[str], bytes | None]
     broker: Broker
+    within: bool = False
 
-    def perform(self, claim: Claim) -> Outcome:
-        """Run a claimed effect, record its end, and have it checked where its tool can do that.
+    def perform(self, claim: Claim | Ran) -> Outcome:
+        """Run a claimed effect, unless it ran in its claim; record its end, and have it checked where its tool can.
 
         Raises:
             BaseException: an interruption (KeyboardInterrupt, SystemExit), once the end is recorded.
             Unavailable: the end could not be recorded; the action is UNKNOWN once its lease is over.
         """
+        if isinstance(claim, Ran):
+            return self.confirmed(claim.claim, claim.outcome)
         handed: Handed = {}
         spent: dict[str, int] = {}
         work = Work(
@@ -93,9 +106,40 @@ class Performer:
         # Outside of the handler: what is raised in it has the tool's own exception as its context.
         raise veiled_exception(interruption, self.veil(claim, handed))
 
+    def settled(self, transaction: Transaction, step: Claim | Outcome | None) -> Claim | Ran | Outcome | None:
+        """Run a claimed effect where it belongs into the transaction of its claim, and record its end there.
+
+        Returns:
+            How it ran, true once the transaction is committed; what was given, for every other step.
+        """
+        if not isinstance(step, Claim) or not is_transactional(step.tool.spec):
+            return step
+        handed: Handed = {}
+        spent: dict[str, int] = {}
+        try:
+            effect = self._effect(step, handed, spent)
+            ended = attempt(transaction.connection, step, effect, veil=partial(self.veil, step, handed))
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            interruption = error
+        else:
+            return self._ran(transaction, step, _settled(ended, spent))
+        raise veiled_exception(interruption, self.veil(step, handed))  # and the transaction is undone
+
+    def _ran(self, transaction: Transaction, claim: Claim, ended: Ended) -> Ran:
+        # What is asked of the database is asked in here: another transaction would wait for this one.
+        inside = replace(self, fingerprint_key=partial(runs.fingerprint_key, transaction.connection))
+        result = None if ended.observation is None else inside.keep(claim, ended.observation)
+        recorded = inside._write(transaction, claim=claim, ended=ended, result=result)  # noqa: SLF001 - its own
+        assert recorded is not None  # nobody else has seen this attempt
+        return Ran(claim=claim, outcome=self._answer(claim, recorded))
+
     def confirmed(self, claim: Claim, outcome: Outcome) -> Outcome:
         """Check an effect that has happened and is on record, where its tool can be asked."""
         if not isinstance(outcome, Done) or outcome.confirmed != "unchecked" or claim.tool.confirm is None:
+            return outcome
+        if self.within:  # the world is asked about what is committed, and the caller may still undo this
             return outcome
         checker = Checker(ledger=self.ledger, settings=self.settings, handle=self.handle)
         return replace(outcome, confirmed=checker.after(claim.tool, claim.tenant, outcome.action))

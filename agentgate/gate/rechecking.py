@@ -118,7 +118,7 @@ def recheck(
             within=within,
             sealing=ledger.sealing,
         )
-        total = _ask_all(question, ledger.database, executor, on_progress or _silent)
+        total = _ask_all(question, ledger.own, executor, on_progress or _silent)
     if run is not None and not total.counts["runs"]:
         raise NotFound("run", run)
     return total.report(policy=asked.identity.digest)
@@ -185,7 +185,7 @@ def _ask_runs(question: Question, batch: tuple[str, ...]) -> Tally:
     total = Tally(kept=question.kept)
     with opened(question.url) as ledger:
         for run in batch:
-            tally = _ask_run(question, ledger.database, run, lambda _decisions: None)
+            tally = _ask_run(question, ledger.own, run, lambda _decisions: None)
             if tally is not None:
                 total.add(tally)
     return total

@@ -3,14 +3,20 @@
 Both shells stand in front of it: here is what they share, and nothing that a caller reads.
 """
 
+import copy
 import dataclasses
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from sqlalchemy.engine import Connection
+
+from agentgate.core.draft import Plan
 from agentgate.core.records import ActionFile
+from agentgate.errors import Unavailable
 from agentgate.gate import opening
 from agentgate.gate.answers import Reader
 from agentgate.gate.batching import Batcher
@@ -18,11 +24,11 @@ from agentgate.gate.calls import Call, intent_of, intents_of
 from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.confirming import Checker
-from agentgate.gate.executing import REPLAYED, Executor
-from agentgate.gate.ledger import Ledger, Transaction
+from agentgate.gate.executing import REPLAYED, Executor, check_within
+from agentgate.gate.ledger import Ledger, Transaction, report
 from agentgate.gate.opening import Run
 from agentgate.gate.overdue import Sweeper
-from agentgate.gate.performing import Performer
+from agentgate.gate.performing import Performer, Ran
 from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
 from agentgate.gate.settings import Settings
@@ -36,6 +42,8 @@ from agentgate.process import this_process
 from agentgate.secrets import Broker, SecretProvider
 from agentgate.states import State
 from agentgate.store import actions, runs
+from agentgate.store.borrowing import borrowed
+from agentgate.store.lending import lent
 from agentgate.tools.decorator import AnyTool
 from agentgate.tools.registry import ToolSet
 
@@ -46,7 +54,7 @@ class Settled:
 
     file: ActionFile
     repeated: bool
-    step: Claim | Outcome | None = None
+    step: Claim | Ran | Outcome | None = None
 
 
 class Workshop:
@@ -80,8 +88,8 @@ class Workshop:
             policy=load_policy(policy),
             providers=dict(facts),
         )
-        opening.register(ledger, self.mind.tools)
-        self._keys: dict[str, bytes | None] = {}
+        opening.register(ledger, self.mind.tools, lease=settings.lease)
+        self.keys: dict[str, bytes | None] = {}  # fingerprint keys by tenant, as committed
         self._holders: dict[int, Holder] = {}
         self._registering = threading.Lock()
         self.heartbeat = Heartbeat(self._renew, lease_us=settings.lease_us, clock=ledger.clock)
@@ -106,13 +114,50 @@ class Workshop:
         """Add a tool, or, on purpose, take the place of the one of its name."""
         with self._registering:
             tools = self.mind.tools.added(tool, replace=replace)
-            opening.register(self.ledger, [tool])
+            opening.register(self.ledger, [tool], lease=self.settings.lease)
             self.mind = dataclasses.replace(self.mind, tools=tools)
 
     def close(self) -> None:
         """Let go of the database; what still runs is recorded all the same when it ends."""
         self.heartbeat.stop()
         self.ledger.database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Hold one transaction of the ledger for the caller's own writes; what was executed in it is logged after."""
+        told: list[Plan] = []
+        try:
+            with self.ledger.own.write() as whole, lent(whole, of="gate.transaction()", told=told) as given:
+                yield given
+        except Unavailable as error:
+            self.ledger.explain(error)
+            if error.reason != "commit" or not told or not self.ledger.landed(told[-1]):
+                raise
+        for plan in told:
+            if self.ledger.landed(plan):  # the caller may have gone back to a savepoint of their own
+                report(plan)
+
+    @contextmanager
+    def working(self, connection: object) -> Iterator["Workshop"]:
+        """Work in transactions of the gate's own; or inside one of the caller's, where they give a connection.
+
+        Of what a caller may still undo nothing is remembered, and nothing is logged before its commit.
+
+        Raises:
+            Misuse: the connection is of no use here, and why.
+        """
+        if connection is None:
+            yield self
+            return
+        with borrowed(self.ledger.own, connection) as database:
+            shop = copy.copy(self)
+            shop.keys = {}
+            shop.ledger = ledger = self.ledger.inside(database)
+            shop.performer = dataclasses.replace(self.performer, ledger=ledger, within=True)
+            prober = dataclasses.replace(self.executor.prober, ledger=ledger, performer=shop.performer)
+            shop.executor = dataclasses.replace(self.executor, ledger=ledger, performer=shop.performer, prober=prober)
+            shop.proposer = Proposer(ledger, self.settings)
+            yield shop
 
     def propose(self, run: Run, call: Call) -> Proposal:
         """Record a call, and start nothing."""
@@ -134,9 +179,12 @@ class Workshop:
         """Propose and execute in one, with one commit fewer where the policy allows."""
         # What is thought through with these tools is claimed with them, whatever is registered meanwhile.
         mind = self.mind
+        if self.performer.within:
+            intent = intent_of(run, call)
+            check_within(mind.tools.lookup(intent.namespace, intent.tool))
         settled = self._settle(mind, run, call, then=partial(self._claim_at_once, mind=mind))
         action = settled.file.action
-        if isinstance(settled.step, Claim):
+        if isinstance(settled.step, Claim | Ran):
             return self.performer.perform(settled.step)
         if settled.step is not None:
             return self.executor.past(mind, run.tenant, settled.step)
@@ -173,7 +221,7 @@ class Workshop:
             reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
             salt=self.ledger.salt(),
         )
-        step = claim(transaction, file, claimant, None)
+        step = self.performer.settled(transaction, claim(transaction, file, claimant, None))
         return Settled(file=file, repeated=False, step=step)
 
     def proposal(self, tenant: str, action: str, *, repeated: bool) -> Proposal:
@@ -184,10 +232,10 @@ class Workshop:
 
     def key(self, tenant: str) -> bytes | None:
         """Return a tenant's fingerprint key."""
-        if tenant not in self._keys:
+        if tenant not in self.keys:
             with self.ledger.database.read() as connection:
-                self._keys[tenant] = runs.fingerprint_key(connection, tenant)
-        return self._keys[tenant]
+                self.keys[tenant] = runs.fingerprint_key(connection, tenant)
+        return self.keys[tenant]
 
     def this_process(self) -> Holder:
         """Name this gate in this process, as its leases do."""

@@ -9,9 +9,10 @@ Forks are `agentgate.store.forking`'s: no connection is carried into a child.
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,7 +23,7 @@ from sqlalchemy.pool import StaticPool
 
 from agentgate.clock import SystemClock
 from agentgate.errors import AgentgateError, Damaged, Unavailable, UnsafeStore
-from agentgate.store import files, forking, sqlite
+from agentgate.store import files, forking, nesting, sqlite
 from agentgate.store.front import FrontLock
 from agentgate.store.idle import Idle
 
@@ -94,6 +95,21 @@ class Database:
             connection.close()
             raise
 
+    @property
+    def module(self) -> ModuleType:
+        """The DBAPI: whose SQLite it is."""
+        return self._module
+
+    @property
+    def engine(self) -> Engine:
+        """What its connections are of."""
+        return self._engine
+
+    @property
+    def place(self) -> Hashable:
+        """Which file it is, (device, inode); a ledger in memory is itself."""
+        return self._identity or id(self)
+
     def create(self) -> bool:
         """Create the database file, private to its owner; return whether it was new."""
         return self.path is not None and files.create(self.path)
@@ -128,9 +144,10 @@ class Database:
             Unavailable: the lock or the database could not be had; nothing of the block is in the database,
                 unless ``reason`` is ``commit``: then it may be, and must be read back.
             Damaged: the file was removed or replaced, or the database contradicts itself.
+            Misuse: this thread has one already.
         """
         forking.check()
-        with self._front.exclusive(), self._transaction(_WRITING) as connection:
+        with nesting.inside(self.place), self._front.exclusive(), self._transaction(_WRITING) as connection:
             yield connection
 
     @contextmanager
@@ -141,6 +158,7 @@ class Database:
             with self._transaction("BEGIN") as connection:
                 yield connection
             return
+        nesting.check(self.place)
         with self._front.shared(), self._transaction("BEGIN") as connection:
             yield connection
 
@@ -206,7 +224,7 @@ class Database:
             return self._engine.connect()
         except (SQLAlchemyError, self._module.Error) as error:
             self._same_file()  # a file that is gone is no reason to try again
-            raise self._failed(error, "connect") from error
+            raise self.failed(error, "connect") from error
 
     def _undo(
         self, connection: Connection, raw: Any, error: BaseException, *, committing: bool
@@ -214,12 +232,12 @@ class Database:
         """Undo the transaction; return what to raise instead of ``error``, None where it goes on as it is."""
         if isinstance(error, (SQLAlchemyError, self._module.Error)):
             self._drop(connection, raw)
-            return self._failed(error, "commit" if committing else "database")
+            return self.failed(error, "commit" if committing else "database")
         if not connection.invalidated and raw.in_transaction:
             raw.rollback()
         return None
 
-    def _failed(self, error: Exception, where: str) -> AgentgateError:
+    def failed(self, error: Exception, where: str = "database") -> AgentgateError:
         """Say what the caller should do about a database's error.
 
         Args:
@@ -274,6 +292,12 @@ class Database:
             connection.invalidate()
         elif raw.in_transaction:
             raw.rollback()
+
+
+def is_refused(error: Unavailable) -> bool:
+    """Tell whether a commit failed for what a table demands, a deferred foreign key: the same would fail again."""
+    cause = error.__cause__
+    return error.reason == "commit" and cause is not None and type(cause).__name__ == "IntegrityError"
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ Journal = Literal["wal", "delete"]
 _FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7, (3, 51): 3}
 _FIXED_SINCE = (3, 52, 0)
 
-_FULL, _EXTRA = 2, 3
+FULL, _EXTRA = 2, 3
 SETTINGS = {"foreign_keys": 1, "trusted_schema": 0, "mmap_size": 0, "cell_size_check": 1}
 BUSY_TIMEOUT_MS = 10_000
 
@@ -69,7 +69,7 @@ def configure(connection: sqlite3.Connection, journal: Journal, *, memory: bool)
         UnsafeStore: a setting did not take; for the journal mode this means that another process holds the
             database in the other mode.
     """
-    synchronous = _FULL if journal == "wal" else _EXTRA
+    synchronous = FULL if journal == "wal" else _EXTRA
     _set(connection, {**SETTINGS, "synchronous": synchronous})
     if memory:
         return

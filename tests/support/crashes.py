@@ -4,12 +4,16 @@ A row is found by how many of a command's commits had landed and by whether the 
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from sqlalchemy import text
+
 import agentgate
-from agentgate import Effect, Gate, Keyed, NoEffect, Run
+from agentgate import Effect, Gate, Keyed, NoEffect, Run, Transactional
+from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support import forking
@@ -58,6 +62,7 @@ class Command:
         asks: whether the policy asks for a person.
         fails: whether the effect ends with a clean failure.
         dedupes: whether the downstream knows our key.
+        transactional: whether the effect is a row in the ledger's own database.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Command:
     asks: bool = False
     fails: bool = False
     dedupes: bool = False
+    transactional: bool = False
 
     def row(self, *, commits: int, reached: bool) -> Row:
         """Find the line for a moment."""
@@ -77,6 +83,10 @@ class Command:
     def downstream(self, world: World) -> Downstream:
         return Downstream(world.folder / "downstream.db", dedupes=self.dedupes)
 
+    def effects(self, world: World) -> int:
+        """Count what there is in the world."""
+        return int(world.value("SELECT count(*) FROM refunds")) if self.transactional else self.downstream(world).total
+
     def tool(self, world: World, *, dies: str = "never", fails: bool = False) -> AnyTool:
         """Make the tool that the command is about; ``dies`` says when its process does: never, before or after."""
 
@@ -85,12 +95,18 @@ class Command:
                 forking.die()
             if self.fails or fails:
                 raise NoEffect("nothing was sent")
-            self.downstream(world).apply(effect, resource=account)
+            if self.transactional:
+                effect.connection.execute(text("INSERT INTO refunds VALUES (:a, :c)"), {"a": account, "c": cents})
+            else:
+                self.downstream(world).apply(effect, resource=account)
             if dies == "after":
                 forking.die()
             return {"cents": cents}
 
-        return agentgate.tool(**{"risk": "external", "resource": "account:{account}"} | self.declared)(refund)
+        usual: dict[str, Any] = {"risk": "external", "resource": "account:{account}"}
+        if self.transactional:
+            usual |= {"recovery": Transactional(), "timeout": 20}
+        return agentgate.tool(**usual | self.declared)(refund)
 
     def gate(self, world: World, **options: Any) -> Gate:
         decision = agentgate.require_approval("big") if self.asks else agentgate.allow()
@@ -135,6 +151,25 @@ def _execute(gate: Gate, _run: Run, action: str) -> agentgate.Outcome:
     return gate.execute(action, tenant="acme", retry=True)
 
 
+def _execute_in_transaction(gate: Gate, _run: Run, action: str) -> agentgate.Outcome:
+    with gate.transaction() as connection:
+        connection.execute(text("INSERT INTO orders VALUES (1)"))
+        outcome = gate.execute(action, tenant="acme", connection=connection)
+        connection.execute(text("INSERT INTO orders VALUES (2)"))
+    return outcome
+
+
+def _call_in_own_transaction(gate: Gate, run: Run, _action: str) -> agentgate.Outcome:
+    path = gate._shop.ledger.own.path
+    with closing(sqlite.module().connect(str(path), isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO orders VALUES (1)")
+        outcome = gate.call(run, "refund", ARGUMENTS, key=KEY, connection=connection)
+        connection.commit()
+    return outcome
+
+
 def _reconcile(gate: Gate, _run: Run, action: str, *, applied: bool) -> agentgate.Proposal:
     return gate.reconcile(action, applied=applied, by="ada", evidence="looked", tenant="acme")
 
@@ -148,6 +183,16 @@ def _close(gate: Gate, run: Run, _action: str) -> None:
 
 
 def proposed(_world: World, gate: Gate, run: Run) -> None:
+    propose(gate, run)
+
+
+def tables(world: World, _gate: Gate, _run: Run) -> None:
+    world.sql("CREATE TABLE refunds (account TEXT, cents INTEGER)")
+    world.sql("CREATE TABLE orders (id INTEGER)")
+
+
+def proposed_with_tables(world: World, gate: Gate, run: Run) -> None:
+    tables(world, gate, run)
     propose(gate, run)
 
 
@@ -213,6 +258,25 @@ COMMANDS = (
         Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
         Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
         Row(killed=RECORDED,     commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="call, the tool is transactional", do=call, transactional=True, prepare=tables, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="execute, the tool is transactional", do=_execute, transactional=True,
+            prepare=proposed_with_tables, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="execute, in the transaction of gate.transaction()", do=_execute_in_transaction, transactional=True,
+            prepare=proposed_with_tables, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="call, in a transaction of the caller's own connection", do=_call_in_own_transaction,
+            transactional=True, prepare=tables, rows=(
+        Row(killed=NONE,         commits=0,                left="nothing",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
     )),
     Command(name="take over a dead worker's action", do=call,
             prepare=prepared("take over a dead worker's action", dies="after"), rows=(
