@@ -13,7 +13,11 @@ ORDERS: dict[str, dict[str, agentgate.Json]] = {"o-77": {"account": "a1", "artic
 
 
 def _go_on() -> None:
-    """Lose no time between the money and the answer."""
+    """Lose no time between the effect and the answer."""
+
+
+def _listen(_cents: int) -> None:
+    """Take what comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +25,15 @@ class Shop:
     """A shop in a folder.
 
     Args:
-        folder: its bank is ``bank.txt``, a line for each movement; its mail is ``outbox.txt``.
-        bank_answers: called between the money's moving and the bank's answer.
+        folder: its bank is ``bank.txt``, a line for each movement; its mail is ``outbox.txt``, and ``postbook.txt`` is
+            what the mail server was asked for.
+        answers: called between an effect and its answer.
+        bank_listens: called with the amount before money moves.
     """
 
     folder: Path
-    bank_answers: Callable[[], None] = _go_on
+    answers: Callable[[], None] = _go_on
+    bank_listens: Callable[[int], None] = _listen
 
     @property
     def bank(self) -> tuple[str, ...]:
@@ -41,6 +48,17 @@ class Shop:
     def movements(self, cents: int) -> tuple[str, ...]:
         """Read the movements of an amount."""
         return tuple(line for line in self.bank if json.loads(line)["cents"] == cents)
+
+    def posted(self, text: str) -> tuple[str, ...]:
+        """Read what the mail server was asked for: each request for a mail with this text."""
+        return tuple(line for line in _lines(self.folder / "postbook.txt") if text in line)
+
+    def _deliver(self, key: str, mail: str) -> None:
+        """Be the mail server: deliver nothing again under a key that was seen before."""
+        known = any(json.loads(line)["key"] == key for line in _lines(self.folder / "postbook.txt"))
+        _append(self.folder / "postbook.txt", json.dumps({"mail": mail, "key": key, "delivered": not known}))
+        if not known:
+            _append(self.folder / "outbox.txt", mail)
 
     def tools(self) -> tuple[AnyTool, ...]:
         """Make the agent's tools."""
@@ -62,18 +80,21 @@ class Shop:
         def refund(account: str, cents: int, *, effect: agentgate.Effect) -> dict[str, agentgate.Json]:
             """Move money back to a customer."""
             effect.sending()
+            self.bank_listens(cents)
             movement = {"account": account, "cents": cents, "key": effect.idempotency_key[:12], "fence": effect.fence}
             _append(self.folder / "bank.txt", json.dumps(movement))
-            self.bank_answers()
+            self.answers()
             return {"refunded": cents}
 
         return refund
 
     def _email(self) -> AnyTool:
         @agentgate.tool(risk="external", recovery=agentgate.Keyed(hours=24), timeout=10, resource="mail:{to}")
-        def send_email(to: str, text: str) -> dict[str, agentgate.Json]:
+        def send_email(to: str, text: str, *, effect: agentgate.Effect) -> dict[str, agentgate.Json]:
             """Send a mail to a customer."""
-            _append(self.folder / "outbox.txt", f"{to}: {text}")
+            effect.sending()
+            self._deliver(effect.idempotency_key[:12], f"{to}: {text}")
+            self.answers()
             return {"sent": True}
 
         return send_email

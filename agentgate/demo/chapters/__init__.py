@@ -2,11 +2,37 @@
 
 from collections.abc import Callable
 
-from agentgate.demo.chapters import allowed, corrected, denied, held, killed, rechecked, reconciled, recorded, repeated
+from agentgate.demo.chapters import (
+    allowed,
+    corrected,
+    denied,
+    held,
+    keyed,
+    killed,
+    paused,
+    rechecked,
+    reconciled,
+    recorded,
+    repeated,
+    together,
+)
 from agentgate.demo.scene import Scene
 from agentgate.demo.story import Story
 
 CHAPTERS: tuple[tuple[str, Callable[[Story, Scene], None]], ...] = tuple(
     (chapter.TITLE, chapter.play)
-    for chapter in (allowed, corrected, denied, held, repeated, killed, reconciled, recorded, rechecked)
+    for chapter in (
+        allowed,
+        corrected,
+        denied,
+        held,
+        repeated,
+        killed,
+        reconciled,
+        keyed,
+        together,
+        paused,
+        recorded,
+        rechecked,
+    )
 )

@@ -1,23 +1,18 @@
 """A process is killed inside an effect, and another one takes the action up."""
 
 import signal
-import subprocess
-import sys
-import time
 
 from agentgate.demo.agent import Call, work
+from agentgate.demo.killing import is_inside, kill, once_the_lease_is_over, worker
 from agentgate.demo.scene import TICKET, Scene
 from agentgate.demo.story import Story
 from agentgate.gate.face import Gate
 from agentgate.gate.opening import Run
-from agentgate.outcome import Outcome, Refused, Running, Unknown
+from agentgate.outcome import Refused, Running, Unknown
 
 TITLE = "Killed: whether it happened is unknown, so it is not run again"
 CALL = Call(tool="refund", arguments={"account": "a1", "cents": 2_600}, key=f"{TICKET}/voucher")
 NEXT = Call(tool="refund", arguments={"account": "a1", "cents": 300}, key=f"{TICKET}/stamp")
-
-_PAUSE_S = 0.2
-_LOOKS = 100
 
 
 def play(story: Story, scene: Scene) -> None:
@@ -26,30 +21,21 @@ def play(story: Story, scene: Scene) -> None:
         """A worker in a process of its own refunds a voucher of 26.00. The money moves; before the bank's answer
         is back, the process is killed, with the SIGKILL that no program can catch."""
     )
-    command = [sys.executable, "-P", "-m", "agentgate.demo.worker", str(scene.folder)]
-    with (
-        # A session of its own: an interrupt is ours alone, and the worker ends when its stdin does.
-        subprocess.Popen(  # noqa: S603 - all of it ours
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        ) as worker,
-        scene.at_work() as stage,
-    ):
-        assert worker.stdout is not None  # it is a pipe
-        inside = worker.stdout.readline().strip() == b"inside"
+    with worker(scene, "killed") as process, scene.at_work() as stage:
+        inside = is_inside(process)
         story.person("worker", "is inside the refund; the money has moved")
         story.expect("the worker was inside its effect", so=inside)
         running = work(story, *stage, [CALL])[0]
         story.expect("while it lives nobody else runs it", so=isinstance(running, Running))
-        worker.kill()
-        worker.wait()
-        story.person("system", f"the worker ended with signal {-worker.returncode} (SIGKILL)")
-        story.expect("it was killed", so=worker.returncode == -signal.SIGKILL)
+        ended = kill(process)
+        story.person("system", f"the worker ended with signal {ended} (SIGKILL)")
+        story.expect("it was killed", so=ended == signal.SIGKILL)
         story.say("The next loop proposes the same under the same key, and takes over from the dead:")
         _take_over(story, scene, *stage)
 
 
 def _take_over(story: Story, scene: Scene, gate: Gate, run: Run) -> None:
-    taken = _once_the_lease_is_over(story, gate, run)
+    taken = once_the_lease_is_over(story, gate, run, CALL)
     story.expect(
         "the outcome is unknown, and is called so", so=isinstance(taken, Unknown) and taken.reason == "crashed"
     )
@@ -58,16 +44,3 @@ def _take_over(story: Story, scene: Scene, gate: Gate, run: Run) -> None:
     blocked = work(story, gate, run, [NEXT])[0]
     story.expect("the next refund waits for it", so=isinstance(blocked, Refused) and blocked.blocking == taken.action)
     story.expect("the bank moved no 3.00", so=not scene.shop.movements(300))
-
-
-def _once_the_lease_is_over(story: Story, gate: Gate, run: Run) -> Outcome:
-    """Propose until the dead worker's lease is over: at once where the host knows that its process is gone."""
-    story.agent(CALL.tool, CALL.arguments, CALL.key)
-    outcome = gate.call(run, CALL.tool, CALL.arguments, key=CALL.key)
-    for _ in range(_LOOKS):
-        if not isinstance(outcome, Running):
-            break
-        time.sleep(_PAUSE_S)
-        outcome = gate.call(run, CALL.tool, CALL.arguments, key=CALL.key)
-    story.gate(outcome)
-    return outcome
