@@ -71,6 +71,7 @@ from agentgate.errors import (
 )
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
+from agentgate.gate.inbox import Waiting as Waiting
 from agentgate.gate.limiting import Allowance as Allowance
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
@@ -115,6 +116,7 @@ from agentgate.outcome import (
 from agentgate.outcome import (
     Held as Held,
 )
+from agentgate.outcome import Late as Late
 from agentgate.outcome import (
     Outcome as Outcome,
 )

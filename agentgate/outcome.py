@@ -149,6 +149,27 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """What an attempt said after it had lost its action: evidence for whoever reconciles it.
+
+    Args:
+        attempt: its number, from 1.
+        fence: the number that the downstream may know it by.
+        status: ``ok``: it says that it happened; ``error``: see ``code``.
+        code: of the error; None where there is none.
+        at: when it was recorded.
+        observation: what it said; None where that was erased, or cannot be opened.
+    """
+
+    attempt: int
+    fence: int
+    status: Literal["ok", "error"]
+    code: str | None
+    at: datetime
+    observation: Observation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """It may have happened; it will not be run again blindly.
 
@@ -156,6 +177,7 @@ class Unknown:
         question: the operator's question that hangs on it, where one was asked.
         error: what is known, in words that a model can act on.
         abandoned: whether a named person gave up knowing.
+        late: what its attempts said too late, first attempt first; whoever reconciles it looks here.
     """
 
     action: str
@@ -164,6 +186,7 @@ class Unknown:
     question: Approval | None = None
     error: Error
     abandoned: bool = False
+    late: tuple[Late, ...] = ()
 
     __match_args__ = ("question",)
 

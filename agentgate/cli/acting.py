@@ -1,4 +1,4 @@
-"""Commands that change something about an action: cancel and reconcile, each in somebody's name."""
+"""Commands that change something about an action or a run: each in somebody's name."""
 
 import click
 
@@ -8,6 +8,7 @@ from agentgate.cli import arguments, pages
 from agentgate.cli.arguments import action_id, answering, by, common
 from agentgate.cli.endings import OK, refusal
 from agentgate.cli.terminal import say, say_json
+from agentgate.gate import reading
 from agentgate.outcome import Proposal
 
 
@@ -16,7 +17,8 @@ def _runs_nothing(_request: agentgate.PolicyRequest) -> agentgate.Decision:
     return agentgate.deny("command_line", "nothing runs from the command line")
 
 
-def _open(url: str) -> agentgate.Gate:
+def opened(url: str) -> agentgate.Gate:
+    """Open a gate that carries out commands, and runs nothing."""
     return agentgate.Gate.open(url, policy=_runs_nothing, sealing=arguments.sealing())
 
 
@@ -28,7 +30,7 @@ def _open(url: str) -> agentgate.Gate:
 @answering
 def cancel(*, id: str, url: str, tenant: str, by: str, note: str, json: bool) -> int:
     """Cancel an action that has not started, or whose failure is known."""
-    with _open(url) as gate:
+    with opened(url) as gate:
         _tell(gate.cancel(id, by=by, note=note, tenant=tenant), f"cancelled by {pages.text(by)}", json=json)
     return OK
 
@@ -61,7 +63,7 @@ def reconcile(
         raise refusal("--applied|--not-applied", "missing", "say whether it happened")
     if not applied and result is not None:
         raise refusal("--result", "there is none of what did not happen", "leave it out, or say --applied")
-    with _open(url) as gate:
+    with opened(url) as gate:
         proposal = gate.reconcile(
             id,
             applied=applied,
@@ -73,6 +75,39 @@ def reconcile(
         )
     found = "applied" if applied else "not applied"
     _tell(proposal, f"reconciled as {found} by {pages.text(by)}", json=json)
+    return OK
+
+
+@click.command(short_help="Give up knowing what became of an action.")
+@action_id
+@common
+@by
+@arguments.note
+@answering
+def abandon(*, id: str, url: str, tenant: str, by: str, note: str, json: bool) -> int:
+    """Give up knowing whether an action happened: its block is lifted, its key closed, and it counts as taken."""
+    with opened(url) as gate:
+        _tell(gate.abandon(id, by=by, note=note, tenant=tenant), f"abandoned by {pages.text(by)}", json=json)
+    return OK
+
+
+@click.command(short_help="Close a run.")
+@arguments.run_argument
+@common
+@by
+@arguments.note
+@answering
+def close(*, run: str, url: str, tenant: str, by: str, note: str, json: bool) -> int:
+    """Close RUN, by its id or name: nothing of it starts any more. Of a halted one it says that somebody looked."""
+    with reading.opened(url) as ledger:
+        found = reading.find_run(ledger, run, tenant=tenant)
+        its = agentgate.Run(id=found.id, name=found.name, tenant=tenant, principal=found.principal)
+    with opened(url) as gate:
+        gate.close_run(its, by=by, note=note)
+    if json:
+        say_json({"run": its.id, "tenant": tenant, "name": its.name, "state": "CLOSED"})
+    else:
+        say([f"run {pages.text(its.name)} {its.id}: closed by {pages.text(by)}"])
     return OK
 
 

@@ -69,9 +69,13 @@ def _run(_context: click.Context, _parameter: click.Parameter, value: str | None
     return None if value is None else _checked(lambda name: check_name(name, "--run"), value)
 
 
-def _note(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+def _tool(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _checked(lambda name: check_name(name, "--tool"), value)
+
+
+def _note(_context: click.Context, parameter: click.Parameter, value: str) -> str:
     if len(value) > LONGEST_NOTE or any("\ud800" <= character <= "\udfff" for character in value):
-        raise refusal("--note", "too long, or no UTF-8", f"give at most {LONGEST_NOTE} characters of text")
+        raise refusal(parameter.opts[0], "too long, or no UTF-8", f"give at most {LONGEST_NOTE} characters of text")
     return value
 
 
@@ -140,9 +144,12 @@ def sealing() -> SealingKeys | None:
 tenant = click.option(
     "--tenant", default=DEFAULT_TENANT, show_default=True, callback=_tenant, help="Whose runs and actions."
 )
-some_tenant = click.option("--tenant", callback=_some_tenant, help="Whose decisions; everybody's where it is left out.")
+some_tenant = click.option("--tenant", callback=_some_tenant, help="Whose; everybody's where it is left out.")
 run_name = click.option("--run", metavar="RUN", callback=_run, help="Of one run, by its id or name.")
 note = click.option("--note", default="", callback=_note, help="Why, in words; kept beside the record.")
+tool_name = click.option("--tool", metavar="NAME", callback=_tool, help="A tool, by its exact name.")
+reason = click.option("--reason", metavar="TEXT", default="", callback=_note, help="Why; kept beside the record.")
+run_argument = click.argument("run", callback=_what)
 as_json = click.option("--json", is_flag=True, help="Write JSON instead of text.")
 by = click.option("--by", metavar="NAME", callback=_by, help="Who does this; stands in the record for ever.")
 what = click.argument("what", callback=_what)

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from agentgate.canonical import Json
 from agentgate.clock import to_us
+from agentgate.gate.inbox import Waiting
 from agentgate.gate.views import ActionSummary, ActionView, ApprovalView, AttemptView, EventView, RunSummary, Step
+from agentgate.outcome import Late
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,6 +30,24 @@ def run_document(run: RunSummary) -> dict[str, Json]:
         "events": run.events,
         "limits": dict(run.limits),
         "counters": asdict(run.counters),
+    }
+
+
+def waiting_document(waiting: Waiting) -> dict[str, Json]:
+    """Write something that waits for a person."""
+    return {
+        "kind": waiting.kind,
+        "since_us": at_us(waiting.since),
+        "until_us": None if waiting.until is None else at_us(waiting.until),
+        "reason": waiting.reason,
+        "tenant": waiting.tenant,
+        "run": waiting.run,
+        "name": waiting.name,
+        "action": waiting.action,
+        "namespace": waiting.namespace,
+        "tool": waiting.tool,
+        "approval": waiting.approval,
+        "late": waiting.late,
     }
 
 
@@ -81,6 +101,16 @@ def _attempt(attempt: AttemptView) -> dict[str, Json]:
         "started_at_us": at_us(attempt.started_at),
         "ended_at_us": None if attempt.ended_at is None else at_us(attempt.ended_at),
         "lease_until_us": at_us(attempt.lease_until),
+        "late": None if attempt.late is None else _late(attempt.late),
+    }
+
+
+def _late(late: Late) -> dict[str, Json]:
+    return {
+        "status": late.status,
+        "code": late.code,
+        "at_us": at_us(late.at),
+        "observation": None if late.observation is None else late.observation.to_json(),
     }
 
 

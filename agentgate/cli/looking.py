@@ -3,12 +3,12 @@
 import click
 
 from agentgate.cli import pages
-from agentgate.cli.arguments import answering, as_json, common, sealing, url, what
+from agentgate.cli.arguments import answering, as_json, common, sealing, some_tenant, url, what
 from agentgate.cli.arguments import tenant as tenant_option
-from agentgate.cli.documents import action_document, event_document, run_document, summary_document
+from agentgate.cli.documents import action_document, event_document, run_document, summary_document, waiting_document
 from agentgate.cli.endings import OK
 from agentgate.cli.terminal import say, say_json
-from agentgate.gate import reading
+from agentgate.gate import inbox, reading
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.views import RunSummary
 
@@ -56,6 +56,23 @@ def _show_run(ledger: Ledger, run: RunSummary, *, json: bool) -> None:
         say_json(run_document(run) | {"actions": [summary_document(action) for action in actions]})
     else:
         say(pages.run_page(run, actions))
+
+
+@click.command(short_help="List all that waits for a person.")
+@url
+@some_tenant
+@as_json
+@answering
+def waiting(*, url: str, tenant: str | None, json: bool) -> int:
+    """List all that waits for a person: what is paused, held, in doubt or halted; with --json one a line."""
+    with reading.opened(url) as ledger:
+        found = inbox.waiting(ledger, tenant=tenant)
+        if json:
+            for one in found:
+                say_json(waiting_document(one))
+        else:
+            say(pages.waiting_table(found))
+    return OK
 
 
 @click.command(short_help="List the events of a run or an action.")

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from agentgate.canonical import Json
+from agentgate.gate.inbox import Waiting
 from agentgate.gate.views import ActionSummary, ActionView, ApprovalView, AttemptView, EventView, RunSummary, Step
+from agentgate.outcome import Late
 from agentgate.policy.decision import Decision
 from agentgate.printable import clipped, printable, printable_json
 
@@ -15,7 +17,7 @@ _NEXT = {
     "HELD": "a person answers, or: agentgate cancel {id} --by NAME",
     "FAILED": "its loop tries again, or: agentgate cancel {id} --by NAME",
     "UNKNOWN": "find out whether it happened, then: agentgate reconcile {id} --applied|--not-applied --by NAME "
-    "--evidence TEXT",
+    "--evidence TEXT; where nobody will know: agentgate abandon {id} --by NAME",
 }
 
 
@@ -42,8 +44,9 @@ def _stands(state: str, reason: str | None) -> str:
     return state if reason is None else f"{state}: {text(reason)}"
 
 
-def _tool(namespace: str, tool: str) -> str:
-    return f"{text(tool)} of {text(namespace)}" if namespace else text(tool)
+def tool(namespace: str, name: str) -> str:
+    """Name a tool, with its server where it has one."""
+    return f"{text(name)} of {text(namespace)}" if namespace else text(name)
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
@@ -69,6 +72,28 @@ def _widths(rows: list[tuple[str, ...]]) -> list[int]:
 
 def _row(row: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def waiting_table(found: Iterable[Waiting]) -> Iterator[str]:
+    """List what waits for a person, each with the command that goes on with it."""
+    head = ("waits", "since", "until", "why", "tool", "run", "tenant", "then")
+    rows = (
+        (
+            one.kind,
+            time(one.since),
+            "-" if one.until is None else time(one.until),
+            text(one.reason) + (", answered late" if one.late else ""),
+            "-" if one.tool is None else tool(one.namespace, one.tool),
+            "-" if one.name is None else text(one.name),
+            "every one" if one.tenant is None else text(one.tenant),
+            f"agentgate {_THEN[one.kind]} {one.action or one.run or ''}".rstrip(),
+        )
+        for one in found
+    )
+    return table(head, rows)
+
+
+_THEN = {"paused": "resume", "held": "show", "unknown": "reconcile", "halted": "close"}
 
 
 def run_table(runs: Iterable[RunSummary], *, tenants: bool) -> Iterator[str]:
@@ -107,7 +132,7 @@ def run_page(run: RunSummary, actions: Iterable[ActionSummary]) -> Iterator[str]
     yield _line("counters", counted or "none")
     yield ""
     rows = (
-        (action.id, _tool(action.namespace, action.tool), _key(action), _stands(action.state, action.reason))
+        (action.id, tool(action.namespace, action.tool), _key(action), _stands(action.state, action.reason))
         for action in actions
     )
     yield from table(("action", "tool", "key", "state"), rows)
@@ -140,7 +165,7 @@ def action_page(action: ActionView) -> Iterator[str]:
     """Show everything that is recorded of an action."""
     summary = action.summary
     yield _line("action", summary.id)
-    yield _line("tool", _tool(summary.namespace, summary.tool) + ("" if action.risk is None else f" ({action.risk})"))
+    yield _line("tool", tool(summary.namespace, summary.tool) + ("" if action.risk is None else f" ({action.risk})"))
     until = "" if action.expires_at is None else f", until {time(action.expires_at)}"
     yield _line("state", _stands(summary.state, summary.reason) + until)
     yield _line("run", f"{text(action.run.name)} {action.run.id}, {action.run.state}, tenant {text(action.run.tenant)}")
@@ -157,6 +182,8 @@ def action_page(action: ActionView) -> Iterator[str]:
         yield _line("outcome", json(action.observation.to_json()))
     for attempt in action.attempts:
         yield _line("attempt", _attempt(attempt))
+        if attempt.late is not None:
+            yield _line("", _late(attempt.late))
     for approval in action.approvals:
         yield from _approval(approval)
     yield "history"
@@ -174,6 +201,12 @@ def _attempt(attempt: AttemptView) -> str:
     )
     started = f"started {time(attempt.started_at)}"
     return f"{attempt.number}: {attempt.state}{doubt}; fence {attempt.fence}, {started}, {ended}"
+
+
+def _late(late: Late) -> str:
+    said = "that it happened" if late.status == "ok" else f"an error ({text(late.code or 'none')})"
+    seen = "" if late.observation is None else f": {json(late.observation.to_json())}"
+    return f"late, {time(late.at)}, it said {said}{seen}"
 
 
 def _approval(approval: ApprovalView) -> Iterator[str]:

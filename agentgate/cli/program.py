@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 import click
 
-from agentgate.cli.acting import cancel, reconcile
+from agentgate.cli.acting import abandon, cancel, close, reconcile
 from agentgate.cli.checking import recheck, verify
 from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_line
-from agentgate.cli.looking import events, runs, show
+from agentgate.cli.looking import events, runs, show, waiting
 from agentgate.cli.making import demo, migrate, seal_key
+from agentgate.cli.stopping import pause, resume, sweep
 from agentgate.cli.terminal import prepare, say_json
 
 DISTRIBUTION = "agentgate-ledger"
@@ -31,7 +32,10 @@ def program() -> None:
     """
 
 
-for _command in (migrate, seal_key, demo, runs, show, events, cancel, reconcile, verify, recheck):
+_LOOKING = (runs, show, events, waiting, verify, recheck)
+_ACTING = (cancel, reconcile, abandon, close, pause, resume, sweep)
+
+for _command in (migrate, seal_key, demo, *_LOOKING, *_ACTING):
     program.add_command(_command)
 
 

@@ -11,13 +11,13 @@ from agentgate.core.classifying import shown
 from agentgate.core.draft import Payload
 from agentgate.core.proposing import denial_words
 from agentgate.core.reasons import doubt, error_for
-from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord
+from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord
 from agentgate.core.veiling import OPEN, Veil, veil_of
 from agentgate.digests import SALT_BYTES
 from agentgate.errors import Damaged, NotFound, Sealed
 from agentgate.event import Event, decode, event_hash
 from agentgate.observation import Error, Observation
-from agentgate.outcome import Approval, Done, Failed, Held, Outcome, Proposal, Refused, Running, Source, Unknown
+from agentgate.outcome import Approval, Done, Failed, Held, Late, Outcome, Proposal, Refused, Running, Source, Unknown
 from agentgate.policy.decision import Decision
 from agentgate.sealing import SealingKeys
 from agentgate.states import State
@@ -62,7 +62,7 @@ class Reader:
             case State.EXECUTING:
                 return self._running(file)
             case State.UNKNOWN | State.ABANDONED:
-                return self._unknown(file)
+                return self.unknown(file)
             case _:
                 return None
 
@@ -171,7 +171,8 @@ class Reader:
         until = to_datetime(attempt.lease_until_us)
         return Running(action=file.action.id, digest=file.action.digest.hex(), until=until)
 
-    def _unknown(self, file: ActionFile) -> Unknown:
+    def unknown(self, file: ActionFile) -> Unknown:
+        """Say what is known of an outcome that is not, and what its attempts said too late."""
         action, question = file.action, file.question
         asked = question is not None and question.state == "pending" and action.state is State.UNKNOWN
         return Unknown(
@@ -181,6 +182,22 @@ class Reader:
             question=self.approval(file) if asked else None,
             error=doubt(action.reason, self.stored(action).error if action.result_n is not None else None),
             abandoned=action.state is State.ABANDONED,
+            late=tuple(filter(None, (self.late(action, attempt) for _, attempt in sorted(file.attempts.items())))),
+        )
+
+    def late(self, action: ActionRecord, attempt: AttemptRecord) -> Late | None:
+        """Read what an attempt said after it had lost its action; None where it said nothing."""
+        if attempt.late_n is None:
+            return None
+        event, payload = self.event(attempt.run, attempt.late_n), self.readable(attempt.run, attempt.late_n, "evidence")
+        code = event.body.get("code")
+        return Late(
+            attempt=attempt.number,
+            fence=attempt.fence,
+            status="ok" if event.body["status"] == "ok" else "error",
+            code=None if code is None else str(code),
+            at=to_datetime(event.at_us),
+            observation=None if payload is None else self.veil(action, payload).observation(_observed(payload)),
         )
 
     def approval(self, file: ActionFile) -> Approval:

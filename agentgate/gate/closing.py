@@ -4,7 +4,7 @@ from agentgate.core.claiming import refuse
 from agentgate.core.draft import Payload
 from agentgate.errors import NotPossible
 from agentgate.gate.ledger import Transaction
-from agentgate.states import RunState, State
+from agentgate.states import RunState, State, advance_run
 from agentgate.store import actions
 
 
@@ -22,17 +22,16 @@ def refuse_waiting(transaction: Transaction) -> None:
 
 
 def close(transaction: Transaction, *, by: str, payloads: tuple[Payload, ...]) -> None:
-    """Close a run.
+    """Close a run that is open, or one that was halted: somebody has looked at it.
 
     Raises:
-        NotPossible: it is not open any more, or something of it executes.
+        NotPossible: it is closed already, or something of it executes.
     """
     run = transaction.draft.run
-    if run.state is not RunState.OPEN:
-        raise NotPossible(f"run {run.name}", "close it", run.state, "nothing of it starts any more as it is")
+    if advance_run(run.state, "run_closed") is None:
+        raise NotPossible(f"run {run.name}", "close it", run.state, "nothing is left to do")
     if run.counters.executing:
-        raise NotPossible(
-            f"run {run.name}", "close it", f"executing {run.counters.executing} actions", "wait until they have ended"
-        )
+        executing, remedy = run.counters.executing, "wait until they have ended; a sweep takes over from dead workers"
+        raise NotPossible(f"run {run.name}", "close it", f"executing {executing} actions", remedy)
     transaction.draft.add("run_closed", {"reason": "closed", "by": by}, payloads=payloads)
     refuse_waiting(transaction)

@@ -54,7 +54,7 @@ class Commander:
         Raises:
             NotPossible: it runs, may have happened, or has ended.
         """
-        texts = self._texts(note)
+        texts = note_payloads(self.ledger, note)
 
         def cancelled(transaction: Transaction) -> None:
             file = transaction.file(action)
@@ -71,7 +71,7 @@ class Commander:
         Raises:
             NotPossible: its outcome is known, or its worker may still live.
         """
-        texts = self._texts(note)
+        texts = note_payloads(self.ledger, note)
 
         def abandoned(transaction: Transaction) -> None:
             file = transaction.file(action)
@@ -138,5 +138,7 @@ class Commander:
         observation = Observation(status="ok", value=seen, notes=("reconciled",))
         return kept(self.ledger, key, file, observation)
 
-    def _texts(self, note: str) -> tuple[Payload, ...]:
-        return (self.ledger.payload("texts", canonical({"note": note})),) if note else ()
+
+def note_payloads(ledger: Ledger, note: str) -> tuple[Payload, ...]:
+    """Make the payload of what a person wrote beside a command; none where nothing was."""
+    return (ledger.payload("texts", canonical({"note": note})),) if note else ()

@@ -74,23 +74,24 @@ class Executor:
     prober: Prober
     holder: Callable[[], Holder]
 
-    def execute(self, mind: Mind, tenant: str, action: str, *, retry: bool) -> Outcome:
+    def execute(self, mind: Mind, tenant: str, action: str, *, principal: str | None = None, retry: bool) -> Outcome:
         """Bring an action as far as it may go now.
 
         Args:
             mind: what to ask the policy with.
             tenant: an action of another tenant is not found.
             action: its id.
+            principal: an action of another one is not found either; None asks for everybody.
             retry: whether a known failure may be tried again.
 
         Raises:
-            NotFound: no such action in this tenant.
+            NotFound: no such action in this tenant, or of this principal.
             Damaged: the action's row contradicts the record.
             Sealed: its arguments are sealed by a key that is not there.
             Misuse: inside a caller's transaction, a tool whose effect cannot be part of it.
         """
         for looks in range(LOOKS):
-            look = self._look(tenant, action)
+            look = self._look(tenant, action, principal=principal)
             if self.performer.within:
                 check_within(self._tool(mind, look))
             step = self._step(mind, look, retry=retry and looks == 0, first=looks == 0)
@@ -115,10 +116,10 @@ class Executor:
             return False
         return self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us)) is None
 
-    def _look(self, tenant: str, action: str, *, asking: bool = False) -> Look:
+    def _look(self, tenant: str, action: str, *, principal: str | None = None, asking: bool = False) -> Look:
         with self.ledger.database.read() as connection:
             file = actions.file(connection, action)
-            if file is None or file.action.tenant != tenant:
+            if file is None or file.action.tenant != tenant or principal not in (None, file.action.principal):
                 raise NotFound("action", action)
             run = runs.read(connection, file.action.run)
             if run is None:

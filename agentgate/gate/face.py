@@ -202,28 +202,32 @@ class Gate(Operating):
         action: Proposal | str,
         *,
         tenant: str = DEFAULT_TENANT,
+        principal: str | None = None,
         retry: bool = False,
         connection: object = None,
     ) -> Outcome:
         """Bring an action as far as it may go now, and say where that is.
 
         Args:
-            action: a proposal, or an action's id.
+            action: a proposal, or an action's id. Who has an id may ask: hand it to nobody who may not, or say whom
+                you ask for.
             tenant: of an action given by its id.
+            principal: for whom; another principal's action is not found, and nothing of it is told.
             retry: try a known failure again.
             connection: a transaction of the caller's, to claim, run and record in: what `transaction` gave, or a
                 connection of their own to the ledger's database, SQLAlchemy's or the DBAPI's. The outcome is true once
                 they commit; their rollback leaves the action as it was. Only for tools that are `Transactional`.
 
         Raises:
-            NotFound: no such action in this tenant.
+            NotFound: no such action in this tenant, or of this principal.
             Damaged: the action's row contradicts the record; nothing was run.
             Unavailable: the database could not be had.
             Misuse: the connection cannot be used, or the tool's effect cannot be part of its transaction.
         """
         tenant, id_ = named(action, tenant)
+        behalf, again = None if principal is None else check_name(principal, "principal"), check_flag(retry, "retry")
         with self._shop.working(connection) as shop:
-            return shop.executor.execute(shop.mind, tenant, id_, retry=check_flag(retry, "retry"))
+            return shop.executor.execute(shop.mind, tenant, id_, principal=behalf, retry=again)
 
     def call(
         self,

@@ -3,13 +3,15 @@
 Everything they do is in the modules beside this one. Why they stand in a class of their own: docs/decisions/0010.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from agentgate.gate import closing, limiting, switching
+from agentgate.gate import closing, inbox, limiting, switching
+from agentgate.gate.commands import note_payloads
 from agentgate.gate.handles import check_run, named
+from agentgate.gate.inbox import Waiting
 from agentgate.gate.limiting import Allowance
-from agentgate.gate.names import DEFAULT_TENANT, check_name, check_text
+from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
 from agentgate.gate.opening import Run
 from agentgate.gate.overdue import Swept
 from agentgate.gate.switching import Paused, Resumed
@@ -184,11 +186,29 @@ class Operating:
         place = limiting.place_of(tool_=tool, namespace=namespace, account_=account)
         return limiting.limit(self._shop.ledger, most, tenant=tenant, place=place, by=check_name(by, "by"), note=note)
 
-    def close_run(self, run: Run, *, by: str) -> None:
-        """Close a run: nothing of it starts any more, what waits is refused.
+    def waiting(self, *, tenant: str | None = None) -> Iterator[Waiting]:
+        """Read all that waits for a person, of every run: what is paused, held, in doubt or halted.
+
+        It is read page by page as you go through it.
+
+        Args:
+            tenant: whose; everybody's where it is left out.
+        """
+        return inbox.waiting(self._shop.ledger, tenant=None if tenant is None else check_tenant(tenant))
+
+    def close_run(self, run: Run, *, by: str, note: str = "") -> None:
+        """Close a run: nothing of it starts any more, what waits is refused, its keys can be used in another run.
+
+        A run that was halted waits for somebody to look at it; closing it says that somebody has.
+
+        Args:
+            run: from `Gate.run`.
+            by: who closes it.
+            note: why, in words; kept beside the record.
 
         Raises:
             NotPossible: it is closed, or something of it executes.
         """
-        close = partial(closing.close, by=check_name(by, "by"), payloads=())
+        texts = note_payloads(self._shop.ledger, check_text(note, "note") or "")
+        close = partial(closing.close, by=check_name(by, "by"), payloads=texts)
         self._shop.ledger.change(check_run(run).id, close, tenant=run.tenant)

@@ -216,7 +216,7 @@ def _action_view(reader: Reader, file: ActionFile) -> ActionView:
         proposed=shown_arguments(reader, action, veil, values_beside(reader, proposed, _PROPOSED)),
         sealed=tuple(dict.fromkeys(sealed)),
         observation=_observed(reader.outcome(file)),
-        attempts=tuple(_attempt_view(told, attempt) for _, attempt in sorted(file.attempts.items())),
+        attempts=tuple(_attempt_view(reader, told, action, attempt) for _, attempt in sorted(file.attempts.items())),
         approvals=tuple(
             _approval_view(reader, told, approval)
             for approval in sorted(file.approvals.values(), key=lambda one: one.asked_n)
@@ -253,7 +253,9 @@ def _milestones(file: ActionFile) -> frozenset[int]:
     return frozenset(place for place in places if place is not None)
 
 
-def _attempt_view(told: Mapping[int, EventView], attempt: AttemptRecord) -> AttemptView:
+def _attempt_view(
+    reader: Reader, told: Mapping[int, EventView], action: ActionRecord, attempt: AttemptRecord
+) -> AttemptView:
     ended = None if attempt.ended_n is None else told[attempt.ended_n].at
     return AttemptView(
         number=attempt.number,
@@ -264,6 +266,7 @@ def _attempt_view(told: Mapping[int, EventView], attempt: AttemptRecord) -> Atte
         started_at=told[attempt.started_n].at,
         ended_at=ended,
         lease_until=to_datetime(attempt.lease_until_us),
+        late=reader.late(action, attempt),
     )
 
 

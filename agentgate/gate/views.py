@@ -13,6 +13,7 @@ from agentgate.bodies import BODIES
 from agentgate.canonical import Json
 from agentgate.core.records import ApprovalState, AttemptState, Counters
 from agentgate.observation import Observation
+from agentgate.outcome import Late
 from agentgate.policy.decision import Decision
 
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
@@ -126,6 +127,7 @@ class AttemptView:
         started_at: when it started.
         ended_at: when its end was recorded; None while it is open.
         lease_until: until when its lease lasts, where it is open.
+        late: what it said after it had lost the action; None where it said nothing.
     """
 
     number: int
@@ -136,6 +138,7 @@ class AttemptView:
     started_at: datetime
     ended_at: datetime | None
     lease_until: datetime
+    late: Late | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
