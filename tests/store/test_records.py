@@ -1,7 +1,7 @@
 """Every record is read as it was written, and is written only where it still stands as it was read."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,16 +13,14 @@ from sqlalchemy.engine import Connection
 from agentgate.action import Key
 from agentgate.bodies import LIMIT_NAMES
 from agentgate.chain import follow, start
-from agentgate.core.draft import Payload, Plan, StoredPayload
+from agentgate.core.draft import Payload, StoredPayload
 from agentgate.core.records import ActionFile, ActionRecord, Counters, RunRecord
 from agentgate.states import STATES, RunState
 from agentgate.store import actions, committing, events, runs
 from agentgate.store.engine import Database
-from agentgate.store.schema import attempts as attempts_table
-from agentgate.store.statements import insert_all
 from support.documents import TEXTS
 from support.ids import LEDGER, RUN, a_hash, an_id
-from support.rows import raising, running, write
+from support.rows import commit, raising, running, write
 from support.walking import Walk
 
 each_on_one_database = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -192,17 +190,6 @@ def steps(draw: st.DrawFn) -> list[list[int]]:
     return draw(st.lists(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), min_size=1, max_size=8))
 
 
-def _commit(connection: Connection, plan: Plan) -> None:
-    """Write a plan as a claim does: an attempt's row is there, open, before the event that starts it."""
-    for before, after in plan.files:
-        known: Mapping[int, Any] = {} if before is None else before.attempts
-        for number, attempt in after.attempts.items():
-            if number not in known:
-                opened = replace(attempt, state="open", unresolved=False, ended_n=None, late_n=None)
-                insert_all(connection, attempts_table, [asdict(opened) | {"unresolved": 0}])
-    committing.write(connection, plan)
-
-
 @each_on_one_database
 @given(choices=steps())
 def test_what_a_walk_leaves_in_the_tables_is_what_it_folds_to(database: Database, choices: list[list[int]]) -> None:
@@ -214,7 +201,7 @@ def test_what_a_walk_leaves_in_the_tables_is_what_it_folds_to(database: Database
                 walk.take(*possible[choice % len(possible)])
             expected = {action: walk.file(action) for action in walk.models}
             run = walk.draft.run
-            _commit(connection, walk.commit())
+            commit(connection, walk.commit())
             files = {action: actions.file(connection, action) for action in walk.models}
             assert files == expected
             assert runs.read(connection, RUN) == run
@@ -243,24 +230,24 @@ def _named(body: Mapping[str, Any]) -> dict[str, str]:
 def test_a_stale_plan_is_refused_whole(database: Database) -> None:
     walk = Walk()
     action = walk.take("proposed.allowed")
-    write(database, lambda connection: _commit(connection, walk.commit()))
+    write(database, lambda connection: commit(connection, walk.commit()))
     walk.take("cancelled", action)
     plan = walk.commit()
-    write(database, lambda connection: _commit(connection, plan))
+    write(database, lambda connection: commit(connection, plan))
     with pytest.raises(committing.Moved):
-        write(database, lambda connection: _commit(connection, plan))
+        write(database, lambda connection: commit(connection, plan))
     with database.read() as connection:
         assert len(events.links(connection, RUN, start=0)) == 3
 
 
 def test_a_plan_of_the_run_alone_is_refused_where_the_run_has_moved(database: Database) -> None:
     walk = Walk()
-    write(database, lambda connection: _commit(connection, walk.commit()))
+    write(database, lambda connection: commit(connection, walk.commit()))
     walk.take("charged")
     plan = walk.commit()
-    write(database, lambda connection: _commit(connection, plan))
+    write(database, lambda connection: commit(connection, plan))
     with pytest.raises(committing.Moved):
-        write(database, lambda connection: _commit(connection, plan))
+        write(database, lambda connection: commit(connection, plan))
 
 
 @pytest.mark.parametrize("table", ["actions", "attempts", "approvals", "votes"])
@@ -272,7 +259,7 @@ def test_a_row_that_was_changed_behind_a_plan_stops_it(database: Database, table
     if table == "votes":
         action = walk.take("proposed.held")
         walk.take("voted", action)
-    write(database, lambda connection: _commit(connection, walk.commit()))
+    write(database, lambda connection: commit(connection, walk.commit()))
     run = walk.draft.run
     walk.take("vote_revoked" if table == "votes" else "failed", action)
     behind = {
@@ -283,7 +270,7 @@ def test_a_row_that_was_changed_behind_a_plan_stops_it(database: Database, table
     }[table]
     write(database, running(behind))
     with pytest.raises(committing.Moved):
-        write(database, lambda connection: _commit(connection, walk.commit()))
+        write(database, lambda connection: commit(connection, walk.commit()))
     with database.read() as connection:
         assert events.links(connection, RUN, start=run.n + 1) == []
 
@@ -294,7 +281,7 @@ def test_an_attempt_that_begins_and_ends_in_one_transaction_is_ended_in_its_row(
     walk.take("started", action)
     walk.take("succeeded", action)
     expected = walk.file(action)
-    write(database, lambda connection: _commit(connection, walk.commit()))
+    write(database, lambda connection: commit(connection, walk.commit()))
     with database.read() as connection:
         assert actions.file(connection, action) == expected
 

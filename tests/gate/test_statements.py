@@ -1,0 +1,80 @@
+"""What a call costs in statements is a fixed number, and budgets cost only those who are bounded (docs/limits.md)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentgate import Done, Gate, Run
+from agentgate.store import sqlite
+from support.worlds import World, named, opened
+
+WARM = 3
+# Of a fused call with a key, where nothing is bounded: what is asked and written in its look, its claim and its record.
+PLAIN = 26
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that a gate's connections are given, in order."""
+    seen: list[str] = []
+    usual = sqlite.module()
+
+    class Module:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(usual, name)
+
+        def connect(self, *args: Any, **given: Any) -> Any:
+            connection = usual.connect(*args, **given)
+            connection.set_trace_callback(seen.append)
+            return connection
+
+    monkeypatch.setattr(sqlite, "module", Module)
+    return seen
+
+
+def cost(statements: list[str], gate: Gate, run: Run) -> list[str]:
+    """Return the statements of one call, once everything that is remembered is."""
+    for n in range(WARM):
+        assert isinstance(gate.call(run, "act", {}, key=f"k{n}"), Done)
+    statements.clear()
+    assert isinstance(gate.call(run, "act", {}, key="counted"), Done)
+    return list(statements)
+
+
+def bounded(gate: Gate) -> None:
+    gate.limit({"actions": 100, "parallel": 10}, tenant="acme", by="ada")
+
+
+def elsewhere(gate: Gate) -> None:
+    gate.limit({"actions": 100}, tenant="umbrella", by="ada")
+
+
+@pytest.mark.parametrize(("set_", "more"), [(elsewhere, 0), (bounded, 7)])
+def test_a_plain_call_makes_no_more_statements_than_are_written_down(
+    world: World, statements: list[str], set_: Callable[[Gate], None], more: int
+) -> None:
+    """Bounded: read for the policy twice, at the claim and at the record once, and write what moved: 2 and 1 rows."""
+    with world.gate(named("act", lambda: 1)) as gate:
+        set_(gate)
+        found = cost(statements, gate, opened(gate))
+    assert len(found) == PLAIN + more, "\n".join(found)
+    budgets = [
+        one for one in found if one.partition("agentgate_budgets")[1] and not one.startswith("SELECT agentgate_runs")
+    ]
+    assert len(budgets) == more
+    if more:
+        assert [one.split()[0] for one in budgets] == ["SELECT"] * 3 + ["UPDATE"] * 2 + ["SELECT", "UPDATE"]
+
+
+def test_what_is_used_is_written_last_and_in_the_order_of_names(world: World, statements: list[str]) -> None:
+    with world.gate(named("act", lambda: 1)) as gate:
+        bounded(gate)
+        gate.limit({"actions": 100}, tenant="acme", tool="act", by="ada")
+        gate.limit({"actions": 50}, tenant="acme", tool="act", namespace="other", by="ada")
+        found = cost(statements, gate, opened(gate))
+    ends = [n for n, one in enumerate(found) if one.startswith("COMMIT")]
+    claim = found[: next(n for n in ends if found[n - 1].startswith("UPDATE agentgate_budgets"))]
+    assert [one.split()[1] for one in claim[-3:]] == ["agentgate_budgets"] * 3
+    assert not any(one.startswith("UPDATE agentgate_budgets") for one in claim[:-3])
+    assert ["'tenant'" in one for one in claim[-3:]] == [True, True, False]
