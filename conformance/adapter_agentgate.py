@@ -13,6 +13,7 @@ from agentgate.canonical import Bounds, canonical, parse
 from agentgate.chain import Head, Link, follow, start
 from agentgate.core.attempts import took_us
 from agentgate.core.counting import fold_run
+from agentgate.core.draft import Payload
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord, counted
 from agentgate.core.sameness import Asked, outcome_fingerprint, request_fingerprint, same_arguments
@@ -21,6 +22,7 @@ from agentgate.errors import Damaged, Misuse, NotCanonical, PolicyRefused, SpecR
 from agentgate.event import EVENT_BOUNDS, decode, event_hash, genesis, offence
 from agentgate.observation import Error, Observation
 from agentgate.policy.identity import PolicyIdentity
+from agentgate.sealing import SealingKey, SealingKeys
 from agentgate.states import RunState, State, advance, advance_run
 from agentgate.tools.defaults import complete
 from agentgate.tools.recovery import FunctionName, Retry, recovery_from_json
@@ -64,6 +66,23 @@ def _hex(given: Fields, name: str) -> bytes | None:
 def _canonical(given: Fields) -> Fields:
     raw = given["text"] if "text" in given else _bytes(given)
     return {"text": canonical(parse(raw, bounds=Bounds(**given.get("bounds", {})))).decode()}
+
+
+def _seal(given: Fields) -> Fields:
+    ring = SealingKeys(SealingKey(bytes.fromhex(given["key"])))
+    payload = Payload(kind=given["kind"], salt=bytes.fromhex(given["salt"]), content=_bytes(given))
+    stored = payload.sealed(ring, nonce=bytes.fromhex(given["nonce"]))
+    return {"base64": base64.b64encode(stored.content).decode(), "sealed_by": stored.sealed_by}
+
+
+def _open(given: Fields) -> Fields:
+    first, *others = (SealingKey(bytes.fromhex(key)) for key in given["keys"])
+    stored = Payload(kind=given["kind"], salt=b"", content=_bytes(given), sealed_by=given["sealed_by"])
+    try:
+        opened = stored.opened(SealingKeys(first, tuple(others)), digest=bytes.fromhex(given["digest"]))
+    except Damaged as error:
+        raise Refusal(reason=error.code) from error
+    return {"base64": base64.b64encode(opened.content).decode(), "salt": opened.salt.hex()}
 
 
 def _spec(given: Fields) -> Fields:
@@ -259,6 +278,9 @@ OPS: dict[str, Callable[[Fields], Fields]] = {
     "payload_digest": lambda given: {
         "digest": payload_digest(given["kind"], bytes.fromhex(given["salt"]), _bytes(given)).hex()
     },
+    "sealing_key": lambda given: {"id": SealingKey(bytes.fromhex(given["key"])).id},
+    "seal": _seal,
+    "open": _open,
     "document_digest": lambda given: {"digest": document_digest(given["kind"], _bytes(given)).hex()},
     "spec_document": _spec,
     "spec_read": lambda given: {"digest": from_document(given["document"].encode()).digest.hex()},

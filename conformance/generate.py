@@ -22,6 +22,7 @@ from cases import (
     events,
     impossible,
     keys,
+    sealing,
     spending,
     states,
     stories,
@@ -33,6 +34,7 @@ VERSION = int((HERE / "VERSION").read_text("ascii"))
 GROUPS: dict[str, tuple[Any, ...]] = {
     "canonical": (canonical,),
     "digests": (digests,),
+    "sealing": (sealing,),
     "documents": (documents,),
     "authority": (authority,),
     "keys": (keys,),

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+import aes
+
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986 §2.3
 NUL = b"\0"
 
@@ -105,6 +107,16 @@ def digest(domain: str, value: Any) -> str:
 def payload(kind: str, salt: bytes, content: bytes) -> str:
     """SHA-256( "agentgate/payload/v1" NUL kind NUL salt bytes )."""
     return hashlib.sha256(b"agentgate/payload/v1" + NUL + kind.encode() + NUL + salt + content).hexdigest()
+
+
+def key_id(key: bytes) -> str:
+    """The first 16 digits of SHA-256( "agentgate/sealing-key/v1" NUL key )."""
+    return hashlib.sha256(b"agentgate/sealing-key/v1" + NUL + key).hexdigest()[:16]
+
+
+def sealed(key: bytes, nonce: bytes, kind: str, salt: bytes, content: bytes) -> bytes:
+    """0x01, the nonce, and AES-256-GCM of salt and bytes, with the payload's 32 digest bytes as associated data."""
+    return b"\x01" + nonce + aes.seal(key, nonce, salt + content, bytes.fromhex(payload(kind, salt, content)))
 
 
 def document(kind: str, content: bytes) -> str:
