@@ -31,8 +31,12 @@ def refund(account: str, cents: int) -> dict[str, int]:
 def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
     """Answer by how far the conversation has come."""
     turns: list[dict[str, Any]] = [
-        {"call": {"tool": "refund", "arguments": '{"account": "a1", "cents": 1250}'}},
-        {"call": {"tool": "refund", "arguments": '{"account": "a1", "cents": 90000}'}},
+        {
+            "calls": [  # models return several at once
+                {"tool": "refund", "arguments": '{"account": "a1", "cents": 1250}'},
+                {"tool": "refund", "arguments": '{"account": "a2", "cents": 90000}'},
+            ]
+        },
         {"content": "That is all I can do for you."},
     ]
     return {"role": "assistant", **turns[sum(message["role"] == "assistant" for message in messages)]}
@@ -53,16 +57,20 @@ def loop(gate: agentgate.Gate, run: agentgate.Run) -> list[dict[str, Any]]:
         last = messages[-1]
         if last["role"] != "assistant":
             say(messages, model(messages))
-        elif "call" not in last:
+        elif "calls" not in last:
             return messages
         else:
             # The key is the call's place in the conversation: the same one after a crash, and never its arguments.
-            key = f"{run.name}/{len(messages)}"
-            outcome = gate.call(run, last["call"]["tool"], last["call"]["arguments"], key=key)
+            turn = f"{run.name}/{len(messages)}"
+            calls = [
+                agentgate.Call(call["tool"], call["arguments"], key=f"{turn}/{place}")
+                for place, call in enumerate(last["calls"])
+            ]
+            outcomes = [gate.execute(proposal) for proposal in gate.propose_many(run, calls)]
             die("after")
-            if isinstance(outcome, agentgate.Held):
-                return messages  # a person decides; start the loop again then
-            say(messages, {"role": "tool", "content": outcome.observation.text()})
+            if any(isinstance(outcome, agentgate.Held) for outcome in outcomes):
+                return messages  # a person decides; start the loop again then, and what is done stays done
+            say(messages, {"role": "tool", "content": [outcome.observation.text() for outcome in outcomes]})
 
 
 def die(where: str) -> None:

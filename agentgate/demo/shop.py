@@ -62,7 +62,7 @@ class Shop:
 
     def tools(self) -> tuple[AnyTool, ...]:
         """Make the agent's tools."""
-        return (self._lookup(), self._refund(), self._email(), self._delete())
+        return (self._lookup(), self._refund(), self._email(), self._credit(), self._delete())
 
     def _lookup(self) -> AnyTool:
         @agentgate.tool(risk="read_only", timeout=5)
@@ -98,6 +98,17 @@ class Shop:
             return {"sent": True}
 
         return send_email
+
+    def _credit(self) -> AnyTool:
+        # Its table lies beside the ledger's: the row and its record are one transaction.
+        @agentgate.tool(risk="external", recovery=agentgate.Transactional(), timeout=1.5, resource="account:{account}")
+        def give_credit(account: str, cents: int, *, effect: agentgate.Effect) -> dict[str, agentgate.Json]:
+            """Give a customer credit in the shop."""
+            effect.connection.exec_driver_sql("INSERT INTO credits VALUES (?, ?)", (account, cents))
+            self.answers()
+            return {"credited": cents}
+
+        return give_credit
 
     def _delete(self) -> AnyTool:
         @agentgate.tool(risk="destructive", timeout=10, resource="account:{account}")

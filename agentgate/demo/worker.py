@@ -7,11 +7,11 @@ then waits for an answer that never comes.
 import sys
 from pathlib import Path
 
-from agentgate.demo.chapters import keyed, killed
+from agentgate.demo.chapters import keyed, killed, transacted
 from agentgate.demo.scene import at
 from agentgate.demo.shop import Shop
 
-CALLS = {"killed": killed.CALL, "keyed": keyed.CALL}
+CALLS = {"killed": killed.CALL, "keyed": keyed.CALL, "transacted": transacted.CALL}
 
 
 def _never_answers() -> None:

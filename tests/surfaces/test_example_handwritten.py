@@ -26,7 +26,7 @@ def told(done: subprocess.CompletedProcess[str]) -> list[Any]:
     assert done.returncode == 0, done.stderr
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     assert messages[-1] == {"role": "assistant", "content": "That is all I can do for you."}
-    return [json.loads(message["content"]) for message in messages if message["role"] == "tool"]
+    return [json.loads(text) for message in messages if message["role"] == "tool" for text in message["content"]]
 
 
 def payments(folder: Path) -> int:

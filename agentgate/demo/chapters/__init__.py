@@ -15,6 +15,7 @@ from agentgate.demo.chapters import (
     recorded,
     repeated,
     together,
+    transacted,
 )
 from agentgate.demo.scene import Scene
 from agentgate.demo.story import Story
@@ -30,6 +31,7 @@ CHAPTERS: tuple[tuple[str, Callable[[Story, Scene], None]], ...] = tuple(
         killed,
         reconciled,
         keyed,
+        transacted,
         together,
         paused,
         recorded,
