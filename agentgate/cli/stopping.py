@@ -137,6 +137,7 @@ def _swept_lines(swept: Swept) -> list[str]:
     counts = (
         (swept.crashed, "taken over from dead workers"),
         (swept.lease_lost, "taken over from workers whose lease was over"),
+        (swept.probed, "told of by their tools"),
         (swept.questions, "questions expired"),
         (swept.grants, "grants expired"),
         (swept.actions, "actions expired"),

@@ -187,18 +187,18 @@ class Executor:
             return look.outcome
         return self._change(look, partial(_take_over, crashed=crashed, by=str(self.holder())))
 
-    def probe(self, mind: Mind, tenant: str, action: str) -> bool:
+    def probe(self, mind: Mind, tenant: str, action: str) -> bool | None:
         """Ask a tool about an action's attempts in doubt, where it can be asked, and start nothing.
 
         Returns:
-            Whether its answer was asked for and recorded, as far as it settles something.
+            Whether what it says settles the doubt; None where it cannot be asked.
 
         Raises:
             NotFound: no such action in this tenant.
         """
         look = self._look(tenant, action, asking=True)
         if not has_probe(self._tool(mind, look), look.file):
-            return False
+            return None
         self._probe(mind, look)
         with self.ledger.database.read() as connection:
             found = actions.read(connection, action)

@@ -1,14 +1,15 @@
 """Sweeping: what nobody comes back for is brought where it belongs, a page at a time, each change in a transaction.
 
-Attempts whose worker is gone come to UNKNOWN; questions, grants and actions whose time is over end. No effect is run,
-no policy asked. Whatever is found is looked at once more in the transaction that changes it, so that any number of
-sweeps run beside each other, beside claims and beside heartbeats.
+Attempts whose worker is gone come to UNKNOWN, and tools that can tell are asked what became of theirs; questions,
+grants and actions whose time is over end. No effect is run, no policy asked. Whatever is found is looked at once more
+in the transaction that changes it, so that any number of sweeps run beside each other, beside claims and heartbeats.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial, reduce
+from itertools import chain
 
 from agentgate.core.claiming import expire
 from agentgate.errors import Damaged, Unavailable
@@ -29,6 +30,7 @@ class Swept:
         looked: attempts that execute, and whatever else might have been over.
         crashed: attempts taken over, because their worker's process had ended.
         lease_lost: attempts taken over, because their lease was over.
+        probed: actions in doubt that their tool's probe could tell of.
         questions: questions that nobody answered in time.
         grants: grants that nobody used in time.
         actions: actions that nobody executed in time.
@@ -39,6 +41,7 @@ class Swept:
     looked: int = 0
     crashed: int = 0
     lease_lost: int = 0
+    probed: int = 0
     questions: int = 0
     grants: int = 0
     actions: int = 0
@@ -48,7 +51,7 @@ class Swept:
     @property
     def changed(self) -> int:
         """Return how many changes were made."""
-        return self.crashed + self.lease_lost + self.questions + self.grants + self.actions
+        return self.crashed + self.lease_lost + self.probed + self.questions + self.grants + self.actions
 
     def plus(self, other: "Swept") -> "Swept":
         """Add two reports up."""
@@ -74,10 +77,13 @@ class Sweeper:
     Args:
         ledger: the record.
         holder: names this gate, as its leases do.
+        probe: asks the tool of a namespace and a name about an action of a tenant, and tells whether it could say;
+            None where it cannot be asked.
     """
 
     ledger: Ledger
     holder: Callable[[], Holder]
+    probe: Callable[[str, str, str, str], bool | None]
 
     def sweep(self, *, on_progress: Callable[[int], object] | None = None) -> Swept:
         """Look through the whole ledger once.
@@ -87,14 +93,45 @@ class Sweeper:
         """
         total = Swept()
         # Taking over comes first: what follows meets the actions where it left them.
-        for pages in (self._attempts(), self._questions(), self._grants(), self._ready()):
-            for looked, found in pages:
-                total = total.plus(Swept(looked=looked))
-                for run, ids in _by_run(found):
-                    total = total.plus(self._settle(run, ids))
-                if on_progress is not None:
-                    on_progress(total.looked)
+        for looked, swept in chain(
+            self._settled(self._attempts()),
+            self._probed(),
+            self._settled(chain(self._questions(), self._grants(), self._ready())),
+        ):
+            total = total.plus(Swept(looked=looked)).plus(swept)
+            if on_progress is not None:
+                on_progress(total.looked)
         return total
+
+    def _settled(self, pages: Iterable[tuple[int, list[Found]]]) -> Iterator[tuple[int, Swept]]:
+        for looked, found in pages:
+            yield looked, reduce(Swept.plus, (self._settle(run, ids) for run, ids in _by_run(found)), Swept())
+
+    def _probed(self) -> Iterator[tuple[int, Swept]]:
+        """Ask the tools that can be asked about what is in doubt; nothing is run."""
+        after = ""
+        while True:
+            with self.ledger.database.read() as connection:
+                page = overdue.doubted(connection, after=after)
+            if not page:
+                return
+            answers = [self._ask(*row) for row in page]
+            asked = [swept for swept in answers if swept is not None]
+            if asked:
+                yield len(asked), reduce(Swept.plus, asked)
+            after = page[-1][0]
+
+    def _ask(self, action: str, tenant: str, namespace: str, tool: str) -> Swept | None:
+        """Ask about one action; None where its tool is not there to be asked."""
+        try:
+            told = self.probe(tenant, action, namespace, tool)
+            return None if told is None else Swept(probed=int(told))
+        except Damaged:
+            return Swept(damaged=(action,))
+        except Unavailable as error:
+            if error.reason != "moved":
+                raise
+            return Swept(moved=1)
 
     def _attempts(self) -> Iterator[tuple[int, list[Found]]]:
         after = 0

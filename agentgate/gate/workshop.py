@@ -107,7 +107,7 @@ class Workshop:
         self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)
         self.batcher = Batcher(ledger=ledger, settings=settings)
-        self.sweeper = Sweeper(ledger=ledger, holder=self.this_process)
+        self.sweeper = Sweeper(ledger=ledger, holder=self.this_process, probe=self.probe)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
 
     def register(self, tool: AnyTool, *, replace: bool) -> None:
@@ -192,6 +192,12 @@ class Workshop:
             return self.executor.execute(mind, run.tenant, action.id, retry=retry)
         proposal = self.proposal(run.tenant, action.id, repeated=False)
         return proposal.outcome or self.executor.execute(mind, run.tenant, action.id, retry=False)
+
+    def probe(self, tenant: str, action: str, namespace: str, tool: str) -> bool | None:
+        """Ask the tool of this name about an action's attempts in doubt; tell whether it could say what happened."""
+        mind = self.mind
+        known = mind.tools.lookup(namespace, tool)
+        return None if known is None or known.probe is None else self.executor.probe(mind, tenant, action)
 
     def confirm(self, tenant: str, action: str) -> None:
         """Have an action's tool check, now, whether the world is as it should have left it."""

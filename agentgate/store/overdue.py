@@ -48,11 +48,22 @@ _AGAIN = Statement(
     .order_by(_ID)
     .limit(PAGE)
 )
+_DOUBTED = Statement(
+    select(actions.c.id, actions.c.tenant, actions.c.namespace, actions.c.tool)
+    .where(IN_DOUBT, bindparam("after") < _ID)
+    .order_by(_ID)
+    .limit(PAGE)
+)
 
 
 def open_attempts(connection: Connection, *, after: int) -> list[Row]:
     """Read attempts that execute, by fence: (fence, run, action, holder, lease_until_us)."""
     return _OPEN.rows(connection, after=after)
+
+
+def doubted(connection: Connection, *, after: str) -> list[Row]:
+    """Read actions with an attempt in doubt: (id, tenant, namespace, tool)."""
+    return _DOUBTED.rows(connection, after=after)
 
 
 def questions(connection: Connection, *, now_us: int, after: tuple[int, str]) -> list[Row]:

@@ -211,8 +211,7 @@ def reopened(world: World, slow: Slow) -> Iterator[tuple[Gate, str]]:
 
 def test_an_attempt_that_a_late_result_reopened_is_settled_by_a_probe_that_agrees(world: World, slow: Slow) -> None:
     with reopened(world, slow) as (gate, action):
-        shop = gate._shop
-        assert shop.executor.probe(shop.mind, "acme", action)
+        assert gate.sweep().probed == 1
     assert world.state(action) == "SUCCEEDED"
     assert world.value("SELECT unresolved FROM agentgate_actions") == 0
     assert world.events(action)[-1].body["by"] == "probe:look/1"
@@ -224,20 +223,45 @@ def test_a_probe_that_contradicts_a_known_end_changes_nothing(world: World, slow
     with reopened(world, slow) as (gate, action):
         slow.ask = lambda *_: False  # type: ignore[method-assign]
         gate.register(slow.tool(), replace=True)
-        shop = gate._shop
-        assert not shop.executor.probe(shop.mind, "acme", action)
+        assert gate.sweep().probed == 0
     assert world.words(action)[-1] == "late"
     assert world.value("SELECT unresolved FROM agentgate_actions") == 1
 
 
-def test_asking_alone_starts_nothing(world: World, slow: Slow) -> None:
+def test_a_sweep_asks_the_tools_that_can_tell_and_starts_nothing(world: World, slow: Slow) -> None:
     slow.clean = True
-    with world.gate(slow.tool()) as gate:
+    with world.gate(slow.tool(), world.refund()) as gate:
         unknown = call(gate)
         slow.leave.set()
         until(lambda: world.words(unknown.action)[-1] == "late")
-        shop = gate._shop
-        assert shop.executor.probe(shop.mind, "acme", unknown.action)
-        assert not shop.executor.probe(shop.mind, "acme", unknown.action)
+        first, second = gate.sweep(), gate.sweep()
+    assert (first.probed, first.changed, second.probed, second.changed) == (1, 1, 0, 0)
     assert world.state(unknown.action) == "READY"
     assert slow.tries == [1]
+
+
+def test_a_sweep_takes_over_from_a_dead_worker_and_asks_about_it_in_one_go(world: World, slow: Slow) -> None:
+    def work() -> None:
+        with world.gate(slow.tool(timeout=60)) as gate:
+            threading.Thread(target=call, args=(gate,), daemon=True).start()
+            assert slow.entered.wait(30)
+            forking.die()
+
+    assert forking.run(work) == forking.KILLED
+    slow.ask = lambda *_: None  # type: ignore[method-assign,assignment]
+    with world.gate(slow.tool(timeout=60)) as gate:
+        swept = gate.sweep()
+        assert (swept.crashed, swept.probed) == (1, 0)
+    slow.ask = lambda *_: True  # type: ignore[method-assign]
+    with world.gate(slow.tool(timeout=60)) as gate:
+        assert gate.sweep().probed == 1
+        assert isinstance(call(gate), Done)
+    assert not world.damage()
+
+
+def test_a_gate_that_cannot_ask_sweeps_past_what_is_in_doubt(world: World, slow: Slow) -> None:
+    with world.gate(slow.tool()) as gate:
+        unknown = call(gate)
+    with world.gate() as gate:
+        assert gate.sweep().probed == 0
+    assert world.words(unknown.action)[-1] == "in_doubt"
