@@ -24,6 +24,7 @@ _HOMES = MappingProxyType(
         "Argument": "agentgate.tools.expected",
         "Bounds": "agentgate.canonical",
         "Break": "agentgate.core.verification",
+        "Breaker": "agentgate.breaker",
         "Call": "agentgate.gate.calls",
         "Checked": "agentgate.tools.verdicts",
         "Damaged": "agentgate.errors",

@@ -1,5 +1,6 @@
 from agentgate.action import Key as Key
 from agentgate.approval import Requirement as Requirement
+from agentgate.breaker import Breaker as Breaker
 from agentgate.canonical import Bounds as Bounds
 from agentgate.canonical import Json as Json
 from agentgate.core.findings import (

@@ -5,6 +5,7 @@ microseconds UTC; a monotonic reading is for deadlines inside one process and is
 """
 
 import secrets
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -29,6 +30,10 @@ class Clock(Protocol):
         """Return ``size`` unpredictable bytes."""
         ...
 
+    def sleep(self, span_us: int, *, wake: threading.Event | None = None) -> None:
+        """Let so many microseconds pass, or fewer where ``wake`` is set meanwhile."""
+        ...
+
 
 class SystemClock:
     """The host's clocks and the operating system's randomness."""
@@ -41,6 +46,13 @@ class SystemClock:
 
     def random(self, size: int) -> bytes:
         return secrets.token_bytes(size)
+
+    def sleep(self, span_us: int, *, wake: threading.Event | None = None) -> None:
+        span_s = min(max(span_us, 0) / 1e6, threading.TIMEOUT_MAX)
+        if wake is None:
+            time.sleep(span_s)
+        else:
+            wake.wait(span_s)
 
 
 def new_id(clock: Clock) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal
 
 from agentgate.canonical import Json
@@ -45,6 +46,8 @@ class ToolError(Exception):
         suggested_action: what to do instead, in a sentence.
         effect: ``none`` when the world was not touched, ``unknown`` when it may have been. By default the
             codes in `CLEAN_CODES` mean ``none``, every other ``unknown``.
+        retry_after: how long to leave it alone (a downstream's Retry-After), as a timedelta or in seconds, where
+            nothing happened. What is no such span is ignored: a failure stays one.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class ToolError(Exception):
         details: Json = None,
         suggested_action: str | None = None,
         effect: EffectKnown | None = None,
+        retry_after: timedelta | float | None = None,
     ) -> None:
         super().__init__(code, message)
         self.code = code
@@ -64,6 +68,7 @@ class ToolError(Exception):
         self.details = details
         self.suggested_action = suggested_action
         self.effect: EffectKnown = effect or ("none" if code in CLEAN_CODES else "unknown")
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
@@ -80,9 +85,16 @@ class NoEffect(ToolError):
         retryable: bool = True,
         details: Json = None,
         suggested_action: str | None = None,
+        retry_after: timedelta | float | None = None,
     ) -> None:
         super().__init__(
-            code, message, retryable=retryable, details=details, suggested_action=suggested_action, effect="none"
+            code,
+            message,
+            retryable=retryable,
+            details=details,
+            suggested_action=suggested_action,
+            effect="none",
+            retry_after=retry_after,
         )
 
 

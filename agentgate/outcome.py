@@ -59,6 +59,9 @@ class Failed:
     """It is known not to have happened; ``retryable`` tells whether ``execute(retry=True)`` can help.
 
     Args:
+        error: why, in words that a model can act on.
+        retryable: whether trying again can help.
+        retry_at: before when the tool asked to be left alone.
         notes: as of an observation: ``no_progress`` where it has failed so too often.
     """
 
@@ -68,6 +71,7 @@ class Failed:
     error: Error
     retryable: bool
     notes: tuple[str, ...] = ()
+    retry_at: datetime | None = None
 
     __match_args__ = ("error",)
 

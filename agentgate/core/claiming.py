@@ -50,6 +50,7 @@ class Surroundings:
         repeats: the earlier action that it repeats within its tool's window.
         budgets: of its tenant, its tool, and the accounts that it reserves from, where any are set.
         tool_fails: whether its tool has failed as often in a row as it may.
+        broken: what the breaker says, where there is one.
     """
 
     paused: bool
@@ -58,6 +59,7 @@ class Surroundings:
     repeats: str | None = None
     budgets: tuple[Budget, ...] = ()
     tool_fails: bool = False
+    broken: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,7 @@ def hindrance(
         return Stop(reason="duplicate", earlier=around.repeats)
     if around.resource_held_by is not None and around.resource_held_by != action.id:
         return Wait(reason="blocked" if around.holder_unknown else "busy", blocking=around.resource_held_by)
-    return None
+    return around.broken  # last: it makes things stricter, and turns no refusal off
 
 
 def _run_limit(run: RunRecord, action: ActionRecord, at_us: int) -> Wait | Stop | None:

@@ -2,12 +2,16 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 from agentgate.canonical import Bounds, Json, canonical, keep
+from agentgate.clock import to_us
 from agentgate.core.recording import Ended
 from agentgate.core.veiling import OPEN, Veil
 from agentgate.encoding import describe
 from agentgate.observation import Error, Observation, ToolError
+from agentgate.tools.recovery import LONGEST_SPAN
 from agentgate.tools.spec import ToolSpec
 from agentgate.tools.validation import check
 
@@ -120,7 +124,21 @@ def _told(error: ToolError, veil: Veil) -> Ended:
     known = "failed" if error.effect == "none" else "in_doubt"
     observation = _marked(told, veil)
     assert observation.error is not None
-    return Ended(known=known, observation=observation, code=observation.error.code, retryable=told.retryable)
+    return Ended(
+        known=known,
+        observation=observation,
+        code=observation.error.code,
+        retryable=told.retryable,
+        retry_after_us=_span_us(error.retry_after) if known == "failed" else None,
+    )
+
+
+def _span_us(value: object) -> int | None:
+    """Read how long a tool asks to be left alone; nothing where it is no span of a calendar's length."""
+    if type(value) in (int, float):
+        seconds: Any = value
+        value = timedelta(seconds=seconds) if 0 <= seconds <= LONGEST_SPAN.total_seconds() else None
+    return to_us(value) if type(value) is timedelta and timedelta(0) <= value <= LONGEST_SPAN else None
 
 
 def _interrupts(error: BaseException) -> bool:

@@ -19,6 +19,7 @@ class Ended:
         code: why, for all but a success.
         retryable: whether trying again can help, for a failure.
         settled: what was spent in the end of which account, for a success; the others keep what was reserved.
+        retry_after_us: how long the tool asks to be left alone, for a failure.
     """
 
     known: str
@@ -26,6 +27,7 @@ class Ended:
     code: str = ""
     retryable: bool = False
     settled: tuple[tuple[str, int], ...] = ()
+    retry_after_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ def end(draft: Draft, file: ActionFile, attempt: AttemptRecord, ended: Ended, ke
         body |= {"result_bytes": kept.size, "notes": notes, "settled": settled}
     elif ended.known == "failed":
         body |= {"code": ended.code, "retryable": ended.retryable, "settled": []}
+        if ended.retry_after_us is not None:
+            body["retry_at_us"] = draft.at_us + ended.retry_after_us
     else:
         body |= {"code": ended.code, "by": by}
     draft.add(ended.known, body, action=file.action.id, payloads=payloads)

@@ -12,6 +12,7 @@ from agentgate.core.draft import Payload
 from agentgate.core.proposing import denial_words
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord
+from agentgate.core.retrying import Ending, ending
 from agentgate.core.veiling import OPEN, Veil, veil_of
 from agentgate.digests import SALT_BYTES
 from agentgate.errors import Damaged, NotFound, Sealed
@@ -121,7 +122,8 @@ class Reader:
         return OPEN if arguments is None else veil_of({}, sensitive_values(spec, arguments.value()))
 
     def _failed(self, action: ActionRecord) -> Failed:
-        seen = self.stored(action)
+        seen, ended = self.stored(action), self.ending(action)
+        retry_at_us = None if ended is None else ended.retry_at_us
         error = seen.error or error_for(action.reason or "internal")
         return Failed(
             action=action.id,
@@ -129,6 +131,7 @@ class Reader:
             reason=error.code,
             error=error,
             retryable=error.retryable and "limit_retries" not in action.waited,
+            retry_at=None if retry_at_us is None else to_datetime(retry_at_us),
             notes=() if seen.error is None else seen.notes,
         )
 
@@ -199,6 +202,12 @@ class Reader:
             at=to_datetime(event.at_us),
             observation=None if payload is None else self.veil(action, payload).observation(_observed(payload)),
         )
+
+    def ending(self, action: ActionRecord) -> Ending | None:
+        """Read how the latest attempt of an action came to nothing."""
+        event = self.event(action.run, action.state_n)
+        payload = self.readable(action.run, action.state_n, "result") if event.type == "in_doubt" else None
+        return ending(event, None if payload is None else _observed(payload).error)
 
     def approval(self, file: ActionFile) -> Approval:
         """Read the question that hangs on an action, with the text that its digest binds."""

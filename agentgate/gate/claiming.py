@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from sqlalchemy.engine import Connection
 
 from agentgate.approval import requirement_digest
+from agentgate.breaker import Breaker
 from agentgate.clock import to_us
 from agentgate.core import budgets
+from agentgate.core.breaking import broken
 from agentgate.core.claiming import (
     Lease,
     Stop,
@@ -28,7 +30,7 @@ from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.recording import observed
-from agentgate.core.records import ActionFile, AttemptRecord, RunRecord
+from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import Transaction
 from agentgate.lease import Holder
@@ -37,7 +39,7 @@ from agentgate.outcome import Outcome, Refused, Unknown
 from agentgate.policy.decision import Reserve
 from agentgate.process import is_gone
 from agentgate.states import State
-from agentgate.store import actions, locks
+from agentgate.store import actions, locks, outcomes
 from agentgate.store import budgets as budget_rows
 from agentgate.tools.decorator import AnyTool
 from agentgate.tools.spec import ToolSpec
@@ -75,6 +77,7 @@ class Claimant:
         content: the canonical bytes of the arguments.
         reserves: what the policy says the action spends.
         salt: for what a refusal says, drawn before the transaction.
+        breaker: when a tool that keeps failing is left alone, where the gate says so.
     """
 
     holder: str
@@ -83,6 +86,7 @@ class Claimant:
     content: bytes = field(repr=False)
     reserves: tuple[Reserve, ...]
     salt: bytes
+    breaker: Breaker | None = None
 
 
 def claim(
@@ -103,7 +107,9 @@ def claim(
     action, reserves = file.action, {one.account: one.amount for one in claimant.reserves}
     place = budgets.tool(action.namespace, action.tool)
     bounds = transaction.budgets(budgets.TENANT, place, *map(budgets.account, reserves))
-    around = surroundings(transaction.connection, draft.run, file, spec, at_us=draft.at_us, bounds=bounds)
+    around = surroundings(
+        transaction.connection, draft.run, file, spec, at_us=draft.at_us, bounds=bounds, breaker=claimant.breaker
+    )
     hindered = hindrance(draft.run, action, around, draft.at_us, reserves=reserves)
     if hindered is not None and file.action.state is State.UNKNOWN:
         answer = doubtful(transaction, file, hindered.reason, judgement)
@@ -221,6 +227,7 @@ def surroundings(
     *,
     at_us: int,
     bounds: Sequence[budgets.Budget] | None = None,
+    breaker: Breaker | None = None,
 ) -> Surroundings:
     """Read what stands in an action's way: in the claim's transaction, or in a snapshot of somebody who waits.
 
@@ -231,6 +238,7 @@ def surroundings(
         spec: its tool's.
         at_us: ledger time.
         bounds: the budgets that concern it, where they were read already.
+        breaker: the gate's, where it has one.
     """
     action = file.action
     place = budgets.tool(action.namespace, action.tool)
@@ -252,6 +260,7 @@ def surroundings(
         repeats=locks.earlier(connection, action, at_us=at_us) if deduped else None,
         budgets=tuple(bounds),
         tool_fails=_fails(connection, run.tenant, place, bounds),
+        broken=_broken(connection, action, breaker, at_us=at_us),
     )
 
 
@@ -259,6 +268,15 @@ def _fails(connection: Connection, tenant: str, place: budgets.Place, bounds: Se
     """Tell whether the tool has failed as often in a row as it may: looked up where anybody bounded that."""
     most = next((one.most for one in bounds if (one.place, one.measure) == (place, "failures")), None)
     return most is not None and budget_rows.all_failed(connection, tenant=tenant, place=place, most=most)
+
+
+def _broken(connection: Connection, action: ActionRecord, breaker: Breaker | None, *, at_us: int) -> Wait | None:
+    """Ask the breaker, where there is one: what came of the tool's last actions, in one statement."""
+    if breaker is None:
+        return None
+    tried = outcomes.last(connection, action, most=breaker.of)
+    trying = [one for one in tried if one.ended is None and one.lease_until_us > at_us and not _is_gone(one.holder)]
+    return broken(breaker, tried, trying=trying[0].action if trying else None, at_us=at_us)
 
 
 def _unanswered(connection: Connection, file: ActionFile, spec: ToolSpec, *, at_us: int) -> tuple[str, bool] | None:

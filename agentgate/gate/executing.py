@@ -1,59 +1,56 @@
 """Executing: look where an action stands, and do the one thing that its state allows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
-from agentgate.canonical import Json
 from agentgate.clock import to_datetime
-from agentgate.core.claiming import Wait, check_row, expire, may_retry, may_run_again, refuse, wait
-from agentgate.core.draft import Payload
+from agentgate.core.claiming import Stop, Wait, check_row, expire, hindrance, may_retry, may_run_again, refuse, wait
 from agentgate.core.proposing import Chance, Thought
-from agentgate.core.records import ActionFile, RunRecord
-from agentgate.errors import Damaged, Misuse, NotFound, Sealed, Unavailable
+from agentgate.core.records import ActionFile
+from agentgate.core.retrying import Ending, comes_again, is_used_up
+from agentgate.errors import Damaged, Misuse, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
-from agentgate.gate.claiming import Claim, Claimant, claim_again
+from agentgate.gate.claiming import Claim, Claimant, claim_again, surroundings, waiting
 from agentgate.gate.ledger import Ledger, Transaction
+from agentgate.gate.looks import Look, look_at, thought_of
 from agentgate.gate.performing import Performer, Ran
 from agentgate.gate.probing import Prober, has_probe
-from agentgate.gate.proposing import chance, view_of
+from agentgate.gate.proposing import chance
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.gate.transacting import is_transactional
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Running
-from agentgate.policy.request import View
 from agentgate.states import RunState, State
-from agentgate.store import actions, events, runs
-from agentgate.tools.declared import undeclared
+from agentgate.store import actions, events
 from agentgate.tools.decorator import AnyTool
+from agentgate.tools.spec import ToolSpec
 
 # Each look moves the action at most one step; the longest road is: taken over, tried again, held.
 LOOKS = 8
+Asker = Literal["caller", "retry"]
+_COME_TO_NOTHING = frozenset({State.FAILED, State.UNKNOWN})
 REPLAYED = frozenset({State.SUCCEEDED, State.FAILED, State.REFUSED, State.ABANDONED})
-RUNNABLE = frozenset({State.READY, State.UNKNOWN, State.FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """An action as it was seen in one snapshot, with what a claim needs to ask the policy.
+class Trial:
+    """An action that its tool's own retry goes on with.
 
     Args:
-        file: the action.
-        run: its run.
-        view: what a policy is shown of the run.
-        outcome: what the state says; None where it is READY.
-        payloads: what was proposed, by kind, checked against the record; empty where it cannot run.
-        sealed: why these cannot be read, where their sealing key is not there.
+        file: FAILED or UNKNOWN.
+        spec: whose ``retry`` it follows.
+        ended: how the latest attempt came to nothing.
+        now_us: ledger time.
     """
 
     file: ActionFile
-    run: RunRecord
-    view: View
-    outcome: Outcome | None
-    payloads: Mapping[str, Payload]
-    sealed: Sealed | None = None
+    spec: ToolSpec
+    ended: Ending
+    now_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +71,9 @@ class Executor:
     prober: Prober
     holder: Callable[[], Holder]
 
-    def execute(self, mind: Mind, tenant: str, action: str, *, principal: str | None = None, retry: bool) -> Outcome:
+    def execute(
+        self, mind: Mind, tenant: str, action: str, *, principal: str | None = None, by: Asker | None
+    ) -> Outcome:
         """Bring an action as far as it may go now.
 
         Args:
@@ -82,7 +81,7 @@ class Executor:
             tenant: an action of another tenant is not found.
             action: its id.
             principal: an action of another one is not found either; None asks for everybody.
-            retry: whether a known failure may be tried again.
+            by: who wants what came to nothing tried again: its caller, or its tool's own retry; None for nobody.
 
         Raises:
             NotFound: no such action in this tenant, or of this principal.
@@ -94,7 +93,7 @@ class Executor:
             look = self._look(tenant, action, principal=principal)
             if self.performer.within:
                 check_within(self._tool(mind, look))
-            step = self._step(mind, look, retry=retry and looks == 0, first=looks == 0)
+            step = self._step(mind, look, by=by if looks == 0 else None, first=looks == 0)
             if isinstance(step, Claim | Ran):
                 return self.performer.perform(step)
             if step is not None:
@@ -107,7 +106,7 @@ class Executor:
             return outcome
         if not self.settle_lease(tenant, outcome.blocking):
             return outcome
-        return self.execute(mind, tenant, outcome.action, retry=False)
+        return self.execute(mind, tenant, outcome.action, by=None)
 
     def settle_lease(self, tenant: str, action: str) -> bool:
         """Take over from a worker that is gone, so that a command meets the action as it is; return whether it was."""
@@ -116,31 +115,44 @@ class Executor:
             return False
         return self._watch(look, max(self.ledger.clock.now_us(), look.run.at_us)) is None
 
-    def _look(self, tenant: str, action: str, *, principal: str | None = None, asking: bool = False) -> Look:
+    def is_hindered(self, mind: Mind, tenant: str, outcome: Outcome) -> bool:
+        """Tell whether an action still waits for what it waited for; nothing is written where it does."""
+        blocking = getattr(outcome, "blocking", None)
+        if blocking is not None and self.settle_lease(tenant, blocking):
+            return False
+        look = self._look(tenant, outcome.action)
+        action, now_us = look.file.action, max(self.ledger.clock.now_us(), look.run.at_us)
+        if action.state is State.EXECUTING:
+            return self._watch(look, now_us) is not None
+        tool = self._tool(mind, look)
+        expired = action.expires_at_us is not None and action.expires_at_us <= now_us
+        if action.state is not State.READY or tool is None or expired:
+            return False
         with self.ledger.database.read() as connection:
-            file = actions.file(connection, action)
-            if file is None or file.action.tenant != tenant or principal not in (None, file.action.principal):
-                raise NotFound("action", action)
-            run = runs.read(connection, file.action.run)
-            if run is None:
-                raise Damaged(f"action {action}", "its run is missing")
-            reader = Reader(connection=connection, sealing=self.ledger.sealing)
-            runnable = file.action.state in RUNNABLE or (asking and file.action.unresolved > 0)
-            look = Look(
-                file=file,
-                run=run,
-                view=view_of(connection, run, namespace=file.action.namespace, tool=file.action.tool),
-                outcome=reader.outcome(file),
-                payloads={},
+            around = surroundings(
+                connection, look.run, look.file, tool.spec, breaker=self.settings.breaker, at_us=now_us
             )
-            if not runnable:
-                return look
-            try:
-                return replace(look, payloads=reader.proposed(file.action, ledger=self.ledger.id))
-            except Sealed as error:  # it can be looked at, taken over and reconciled; it cannot be claimed
-                return replace(look, sealed=error)
+        return isinstance(hindrance(look.run, action, around, now_us), Wait)
 
-    def _step(self, mind: Mind, look: Look, *, retry: bool, first: bool) -> Claim | Ran | Outcome | None:
+    def _look(self, tenant: str, action: str, *, principal: str | None = None, asking: bool = False) -> Look:
+        return look_at(self.ledger, tenant, action, principal=principal, asking=asking)
+
+    def trial(self, mind: Mind, tenant: str, action: str) -> Trial | None:
+        """Return an action that the tool's own retry goes on with, from where it stands now."""
+        look = self._look(tenant, action)
+        now_us = max(self.ledger.clock.now_us(), look.run.at_us)
+        return self._trial(mind, look, now_us)
+
+    def _trial(self, mind: Mind, look: Look, now_us: int) -> Trial | None:
+        tool = self._tool(mind, look)
+        if tool is None or tool.spec.retry.attempts == 1 or look.file.action.state not in _COME_TO_NOTHING:
+            return None
+        with self.ledger.database.read() as connection:
+            ended = Reader(connection=connection, sealing=self.ledger.sealing).ending(look.file.action)
+        again = comes_again(tool.spec, look.run, look.file, ended, at_us=now_us)
+        return Trial(file=look.file, spec=tool.spec, ended=ended, now_us=now_us) if again and ended else None
+
+    def _step(self, mind: Mind, look: Look, *, by: Asker | None, first: bool) -> Claim | Ran | Outcome | None:
         """Do what the state allows; None asks for another look."""
         action = look.file.action
         now_us = max(self.ledger.clock.now_us(), look.run.at_us)
@@ -151,10 +163,12 @@ class Executor:
                 return self._change(look, _expire)
             case State.READY:
                 return self._claim(mind, look)
-            case State.FAILED if retry:
-                return self._claim(mind, look)
-            case State.UNKNOWN if self._runs_again(mind, look, now_us):
-                return self._claim(mind, look)
+            case State.FAILED if by is not None:
+                return self._claim(mind, look, by=by)
+            case State.FAILED | State.UNKNOWN if by is None and self._trial(mind, look, now_us) is not None:
+                pass  # its tool's own retry goes on from here, after a pause
+            case State.UNKNOWN if self._runs_again(mind, look, now_us, by=by):
+                return self._claim(mind, look, by=by)
             case State.UNKNOWN if has_probe(self._tool(mind, look), look.file):
                 return self._probe(mind, look)
             case _ if first and action.state in REPLAYED:
@@ -208,12 +222,14 @@ class Executor:
         """Ask whether it happened; an answer about what has moved meanwhile is dropped."""
         tool = self._tool(mind, look)
         assert tool is not None  # it has a probe
-        answer = self.prober.ask(tool, look.file, _read(look, "arguments"))
+        answer = self.prober.ask(tool, look.file, look.value("arguments"))
         return self._change(look, partial(self.prober.record, tool=tool, answer=answer))
 
-    def _runs_again(self, mind: Mind, look: Look, now_us: int) -> bool:
-        tool = self._tool(mind, look)
-        return tool is not None and may_run_again(tool.spec, look.file.action, now_us)
+    def _runs_again(self, mind: Mind, look: Look, now_us: int, *, by: Asker | None) -> bool:
+        tool, action = self._tool(mind, look), look.file.action
+        if tool is None or (by is None and is_used_up(tool.spec, action)):
+            return False
+        return may_run_again(tool.spec, action, now_us)
 
     def _tool(self, mind: Mind, look: Look) -> AnyTool | None:
         """Return the tool of exactly the spec that was proposed."""
@@ -221,7 +237,7 @@ class Executor:
         tool = mind.tools.lookup(action.namespace, action.tool)
         return tool if tool is not None and tool.spec.digest == action.spec else None
 
-    def _claim(self, mind: Mind, look: Look) -> Claim | Ran | Outcome | None:
+    def _claim(self, mind: Mind, look: Look, *, by: Asker | None = None) -> Claim | Ran | Outcome | None:
         """Ask the policy again, and claim if it still agrees (design §6).
 
         Raises:
@@ -233,7 +249,7 @@ class Executor:
         if tool is None or look.run.state is not RunState.OPEN:
             reason = "spec_changed" if tool is None else f"run_{look.run.state.lower()}"
             return self._change(look, partial(_refuse, reason=reason)) if action.state is State.READY else look.outcome
-        thought = _thought(look, tool)
+        thought = thought_of(look, tool)
         judgement = mind.judge(thought, look.run, look.view, revision=action.revision)
         claimant = Claimant(
             holder=str(self.holder()),
@@ -242,9 +258,12 @@ class Executor:
             content=look.payloads["arguments"].content,
             reserves=judgement.decision.reserves,
             salt=self.ledger.salt(),
+            breaker=self.settings.breaker,
         )
         work = partial(
             _claimed,
+            outcome=look.outcome,
+            by=by,
             claimant=claimant,
             thought=replace(thought, judgement=judgement),
             chance=chance(self.ledger, self.settings),
@@ -253,20 +272,44 @@ class Executor:
 
 
 def _claimed(
-    transaction: Transaction, file: ActionFile, *, claimant: Claimant, thought: Thought, chance: Chance
+    transaction: Transaction,
+    file: ActionFile,
+    *,
+    outcome: Outcome | None,
+    by: Asker | None,
+    claimant: Claimant,
+    thought: Thought,
+    chance: Chance,
 ) -> Claim | Outcome | None:
     check_row(file.action, events.link(transaction.connection, file.action.run, file.action.state_n))
     if file.action.state is State.FAILED:
         if not may_retry(transaction.draft.run):
             wait(transaction.draft, file, Wait(reason="limit_retries"))  # it stays the failure that it is
             return None
+        why = _unretried(transaction, file, claimant, by=by)
+        if why is not None:
+            return waiting(file, why) if isinstance(why, Wait) else outcome
         until_us = transaction.draft.at_us + chance.ready_us
         question = file.question
         if question is not None and question.state == "granted" and question.until_us is not None:
             until_us = min(until_us, question.until_us)  # a grant that was given back ends when it always would have
-        transaction.draft.add("retried", {"by": "caller", "until_us": until_us}, action=file.action.id)
+        transaction.draft.add("retried", {"by": by or "caller", "until_us": until_us}, action=file.action.id)
         file = transaction.draft.file(file.action.id)
     return claim_again(transaction, file, claimant, thought, chance)
+
+
+def _unretried(
+    transaction: Transaction, file: ActionFile, claimant: Claimant, *, by: Asker | None
+) -> Wait | Stop | None:
+    """Return what keeps a known failure from being made ready again; it then stays as it is."""
+    draft = transaction.draft
+    if by != "retry":  # whoever asks for it wants to be told what ends it
+        return None
+    ready = replace(file, action=replace(file.action, state=State.READY))
+    around = surroundings(
+        transaction.connection, draft.run, ready, claimant.tool.spec, breaker=claimant.breaker, at_us=draft.at_us
+    )
+    return hindrance(draft.run, ready.action, around, draft.at_us)
 
 
 def check_within(tool: AnyTool | None) -> None:
@@ -306,28 +349,3 @@ def _take_over(transaction: Transaction, file: ActionFile, *, crashed: bool, by:
 def _replay(transaction: Transaction, file: ActionFile, *, outcome: Outcome | None) -> Outcome | None:
     transaction.draft.add("replayed", {"principal": file.action.principal}, action=file.action.id)
     return outcome
-
-
-def _thought(look: Look, tool: AnyTool) -> Thought:
-    """Think of a recorded action as it was proposed."""
-    action = look.file.action
-    arguments, supplied = _read(look, "arguments"), look.payloads.get("supplied")
-    return Thought(
-        id=action.id,
-        namespace=action.namespace,
-        tool=action.tool,
-        spec=tool.spec,
-        principal=action.principal,
-        key=action.key,
-        arguments=arguments,
-        completed=True,
-        supplied=arguments if supplied is None else supplied.value(),
-        provenance=_read(look, "provenance"),
-        undeclared=undeclared(tool.spec.checked_input, arguments),
-        payloads=tuple(look.payloads.values()),
-    )
-
-
-def _read(look: Look, kind: str) -> Json:
-    payload = look.payloads.get(kind)
-    return None if payload is None else payload.value()

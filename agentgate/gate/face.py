@@ -18,6 +18,7 @@ from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check
 from agentgate.gate.opening import Run
 from agentgate.gate.operating import Operating
 from agentgate.gate.settings import Settings
+from agentgate.gate.waiting import Span, check_wait
 from agentgate.gate.workshop import Workshop
 from agentgate.limits import Limits
 from agentgate.outcome import Outcome, Proposal
@@ -205,6 +206,7 @@ class Gate(Operating):
         principal: str | None = None,
         retry: bool = False,
         connection: object = None,
+        wait: Span = None,
     ) -> Outcome:
         """Bring an action as far as it may go now, and say where that is.
 
@@ -213,7 +215,10 @@ class Gate(Operating):
                 you ask for.
             tenant: of an action given by its id.
             principal: for whom; another principal's action is not found, and nothing of it is told.
-            retry: try a known failure again.
+            retry: try a known failure again, whatever the tool's own retry says.
+            wait: how long to wait, as a timedelta or in seconds: for its turn at a resource, for whatever else keeps it
+                from starting now, or for another worker's end; then the last answer is handed back. No retry of the
+                tool's own sleeps longer. None waits for no turn, and lets retries take as long as the tool says.
             connection: a transaction of the caller's, to claim, run and record in: what `transaction` gave, or a
                 connection of their own to the ledger's database, SQLAlchemy's or the DBAPI's. The outcome is true once
                 they commit; their rollback leaves the action as it was. Only for tools that are `Transactional`.
@@ -227,7 +232,7 @@ class Gate(Operating):
         tenant, id_ = named(action, tenant)
         behalf, again = None if principal is None else check_name(principal, "principal"), check_flag(retry, "retry")
         with self._shop.working(connection) as shop:
-            return shop.executor.execute(shop.mind, tenant, id_, principal=behalf, retry=again)
+            return shop.execute(tenant, id_, principal=behalf, retry=again, wait_us=check_wait(wait))
 
     def call(
         self,
@@ -242,6 +247,7 @@ class Gate(Operating):
         supersede: bool = False,
         retry: bool = False,
         connection: object = None,
+        wait: Span = None,
     ) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows; arguments as in both."""
         call = Call(
@@ -254,7 +260,7 @@ class Gate(Operating):
             supersede=supersede,
         )
         with self._shop.working(connection) as shop:
-            return shop.call(run, call, retry=check_flag(retry, "retry"))
+            return shop.call(run, call, retry=check_flag(retry, "retry"), wait_us=check_wait(wait))
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Hold one writing transaction on the ledger's database, for a unit of work of the caller's own.

@@ -15,6 +15,7 @@ from agentgate.core.draft import Draft, Payload, Plan, StoredPayload
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import AgentgateError, Damaged, Misuse, NotFound, Sealed, Unavailable
 from agentgate.event import decode
+from agentgate.gate.turns import Turns
 from agentgate.sealing import NONCE_BYTES, SealingKeys
 from agentgate.store import actions, budgets, committing, events, runs
 from agentgate.store.borrowing import Borrowed
@@ -139,6 +140,7 @@ class Ledger:
         self.id = id
         self.sealing = sealing
         self._tell = tell or report
+        self.turns = Turns()
         self._stored: set[bytes] = set()
         self._sensitive: dict[bytes, bool] = {}
 
@@ -216,6 +218,7 @@ class Ledger:
         result, plans = done
         for plan in plans:
             self._stored.update(digest for digest, _, _ in plan.documents)
+            self.turns.tell(plan)
             self._tell(plan)
         return result
 

@@ -140,7 +140,6 @@ def register(ledger: Ledger, tools: Iterable[AnyTool], *, lease: timedelta) -> N
 def _check_kept(spec: ToolSpec, *, has_key: bool) -> None:
     """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
     asked = (
-        ("/retry", spec.retry.attempts > 1, "leave it out, and execute(retry=True) where you want another attempt"),
         ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
     )
     if spec.sensitive and not has_key:

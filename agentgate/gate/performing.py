@@ -314,16 +314,17 @@ class Performer:
             seen = classifying.shown(ended.observation, limit=claim.tool.spec.max_output_bytes)
             return Done(action=action.id, digest=digest, observation=seen, source="executed")
         error = ended.observation.error if ended.observation is not None else None
+        if ended.retry_after_us is not None and isinstance(found := self._found(action.id), Failed):
+            return found  # from when on it may be tried again, the record alone knows
         if ended.known == "failed" and not recorded.file.action.unresolved:  # another may have answered meanwhile
             told = error or Error(code=ended.code, message=ended.code)
-            notes = () if ended.observation is None else ended.observation.notes
             return Failed(
                 action=action.id,
                 digest=digest,
                 reason=told.code,
                 error=told,
                 retryable=ended.retryable,
-                notes=notes,
+                notes=() if ended.observation is None else ended.observation.notes,
             )
         return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code, error))
 

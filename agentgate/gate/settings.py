@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agentgate.breaker import Breaker
 from agentgate.canonical import DEFAULT_BOUNDS, Bounds
 from agentgate.clock import to_us
 from agentgate.errors import Misuse
@@ -30,6 +31,7 @@ class Settings:
         check_within: how long a tool's own probe or confirm function may take.
         secret_within: how long each secret may take to fetch.
         bounds: size, depth and nodes of arguments.
+        breaker: when a tool that keeps failing is left alone; None leaves none.
     """
 
     lease: timedelta = timedelta(seconds=60)
@@ -41,6 +43,7 @@ class Settings:
     check_within: timedelta = timedelta(seconds=30)
     secret_within: timedelta = timedelta(seconds=5)
     bounds: Bounds = DEFAULT_BOUNDS
+    breaker: Breaker | None = None
 
     def __post_init__(self) -> None:
         for name in _SPANS:
@@ -51,6 +54,8 @@ class Settings:
             raise Misuse(f"lease: {self.lease} is too short to be renewed in time; give at least {SHORTEST_LEASE}")
         if type(self.bounds) is not Bounds:
             raise Misuse("bounds: give Bounds(...)")
+        if self.breaker is not None and type(self.breaker) is not Breaker:
+            raise Misuse("breaker: give Breaker(...), or None for none")
 
     @property
     def lease_us(self) -> int:

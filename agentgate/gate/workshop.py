@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from agentgate.core.draft import Plan
 from agentgate.core.records import ActionFile
-from agentgate.errors import Unavailable
+from agentgate.errors import Misuse, Unavailable
 from agentgate.gate import opening
 from agentgate.gate.answers import Reader
 from agentgate.gate.batching import Batcher
@@ -33,6 +33,7 @@ from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
+from agentgate.gate.waiting import see_through
 from agentgate.heartbeat import Heartbeat
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Proposal
@@ -175,10 +176,30 @@ class Workshop:
             reader = Reader(connection=connection, sealing=self.ledger.sealing)
             return [reader.proposal(run.tenant, entry.action, repeated=entry.repeated) for entry in entries]
 
-    def call(self, run: Run, call: Call, *, retry: bool) -> Outcome:
+    def call(self, run: Run, call: Call, *, retry: bool, wait_us: int | None) -> Outcome:
         """Propose and execute in one, with one commit fewer where the policy allows."""
         # What is thought through with these tools is claimed with them, whatever is registered meanwhile.
-        mind = self.mind
+        mind, until_us = self.mind, self._until(wait_us)
+        outcome = self._call(mind, run, call, retry=retry)
+        return self._see_through(mind, run.tenant, outcome, until_us)
+
+    def execute(self, tenant: str, action: str, *, principal: str | None, retry: bool, wait_us: int | None) -> Outcome:
+        """Bring an action as far as it may go, for as long as its caller waits."""
+        mind, until_us = self.mind, self._until(wait_us)
+        outcome = self.executor.execute(mind, tenant, action, principal=principal, by="caller" if retry else None)
+        return self._see_through(mind, tenant, outcome, until_us)
+
+    def _see_through(self, mind: Mind, tenant: str, outcome: Outcome, until_us: int | None) -> Outcome:
+        if self.performer.within:  # nobody sleeps while the caller's transaction is open
+            return outcome
+        return see_through(self.ledger, self.executor, mind, tenant, outcome, until_us=until_us)
+
+    def _until(self, wait_us: int | None) -> int | None:
+        if self.performer.within and wait_us is not None:
+            raise Misuse("wait: nobody is waited for inside a transaction of yours; leave one of them out")
+        return None if wait_us is None else self.ledger.clock.monotonic_us() + wait_us
+
+    def _call(self, mind: Mind, run: Run, call: Call, *, retry: bool) -> Outcome:
         if self.performer.within:
             intent = intent_of(run, call)
             check_within(mind.tools.lookup(intent.namespace, intent.tool))
@@ -189,9 +210,9 @@ class Workshop:
         if settled.step is not None:
             return self.executor.past(mind, run.tenant, settled.step)
         if settled.repeated:
-            return self.executor.execute(mind, run.tenant, action.id, retry=retry)
+            return self.executor.execute(mind, run.tenant, action.id, by="caller" if retry else None)
         proposal = self.proposal(run.tenant, action.id, repeated=False)
-        return proposal.outcome or self.executor.execute(mind, run.tenant, action.id, retry=False)
+        return proposal.outcome or self.executor.execute(mind, run.tenant, action.id, by=None)
 
     def probe(self, tenant: str, action: str, namespace: str, tool: str) -> bool | None:
         """Ask the tool of this name about an action's attempts in doubt; tell whether it could say what happened."""
@@ -226,6 +247,7 @@ class Workshop:
             content=arguments.content,
             reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
             salt=self.ledger.salt(),
+            breaker=self.settings.breaker,
         )
         step = self.performer.settled(transaction, claim(transaction, file, claimant, None))
         return Settled(file=file, repeated=False, step=step)

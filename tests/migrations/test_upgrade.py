@@ -44,6 +44,9 @@ class Ticking:
     def random(self, size: int) -> bytes:
         return next(self.drawn).to_bytes(size, "big")
 
+    def sleep(self, span_us: int, *, wake: object = None) -> None:
+        raise AssertionError(f"nobody sleeps by this clock: {span_us}, {wake}")
+
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:

@@ -23,6 +23,9 @@ class Watch:
     def random(self, size: int) -> bytes:
         return bytes(size)
 
+    def sleep(self, span_us: int, *, wake: object = None) -> None:
+        raise AssertionError(f"nobody sleeps by this clock: {span_us}, {wake}")
+
 
 def spec(name: str = "refund", **fields: Any) -> ToolSpec:
     return ToolSpec(name=name, **{"input_schema": {"type": "object"}, "undeclared": "allow"} | fields)

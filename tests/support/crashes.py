@@ -6,13 +6,14 @@ A row is found by how many of a command's commits had landed and by whether the 
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy import text
 
 import agentgate
-from agentgate import Effect, Gate, Keyed, NoEffect, Run, Transactional
+from agentgate import Effect, Gate, Keyed, NoEffect, Retry, Run, Transactional
 from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -212,7 +213,9 @@ def prepared(name: str, *, dies: str = "never", fails: bool = False, looked: boo
 
 
 NONE = "before its commit"
+AT_ONCE = Retry(attempts=2, wait=timedelta(0))
 BEFORE_START = "before `started` is committed"
+BEFORE_AGAIN = "after that, before `started` is committed again"
 BETWEEN = "after that, before the effect"
 EFFECTED = "after the effect, before its record is committed"
 UNRECORDED = "after that, before its record is committed"
@@ -246,6 +249,13 @@ COMMANDS = (
         Row(killed=BEFORE_START, commits=0,                left="nothing",   next="Failed",  effects=0),
         Row(killed=UNRECORDED,   commits=1,                left="EXECUTING", next="Unknown", effects=0),
         Row(killed=RECORDED,     commits=2,                left="FAILED",    next="Failed",  effects=0),
+    )),
+    Command(name="call, the tool tries a failure again", do=call, fails=True, declared={"retry": AT_ONCE}, rows=(
+        Row(killed=BEFORE_START, commits=0,                left="nothing",   next="Failed",  effects=0),
+        Row(killed=UNRECORDED,   commits=1,                left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=BEFORE_AGAIN, commits=2,                left="FAILED",    next="Failed",  effects=0),
+        Row(killed=UNRECORDED,   commits=3,                left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=4,                left="FAILED",    next="Failed",  effects=0),
     )),
     Command(name="execute", do=_execute, prepare=proposed, rows=(
         Row(killed=BEFORE_START, commits=0, reached=False, left="READY",     next="Done",    effects=1),

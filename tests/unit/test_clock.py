@@ -30,6 +30,9 @@ class Stopped:
     def random(self, size: int) -> bytes:
         return (self.chance * size)[:size]
 
+    def sleep(self, span_us: int, *, wake: object = None) -> None:
+        raise AssertionError(f"nobody sleeps by this clock: {span_us}, {wake}")
+
 
 def _id(at_us: int, chance: bytes = b"\xff") -> str:
     return new_id(Stopped(at_us, chance))
