@@ -179,6 +179,22 @@ def _cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
     return gate.cancel(action, by="ada", tenant="acme")
 
 
+def _abandon(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
+    return gate.abandon(action, by="ada", tenant="acme")
+
+
+def _pause(gate: Gate, _run: Run, _action: str = "") -> agentgate.Paused:
+    return gate.pause(by="ada", reason="look first")
+
+
+def _resume(gate: Gate, _run: Run, _action: str) -> agentgate.Resumed:
+    return gate.resume(by="ada")
+
+
+def _sweep(gate: Gate, _run: Run, _action: str) -> agentgate.Swept:
+    return gate.sweep()
+
+
 def _close(gate: Gate, run: Run, _action: str) -> None:
     gate.close_run(run, by="ada")
 
@@ -195,6 +211,11 @@ def tables(world: World, _gate: Gate, _run: Run) -> None:
 def proposed_with_tables(world: World, gate: Gate, run: Run) -> None:
     tables(world, gate, run)
     propose(gate, run)
+
+
+def _stopped(_world: World, gate: Gate, run: Run) -> None:
+    propose(gate, run)
+    _pause(gate, run)
 
 
 def prepared(name: str, *, dies: str = "never", fails: bool = False, looked: bool = False) -> Prepare:
@@ -309,6 +330,22 @@ COMMANDS = (
     Command(name="reconcile, not applied", do=partial(_reconcile, applied=False),
             prepare=prepared("reconcile, not applied", dies="before", looked=True), rows=(
         Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
+    )),
+    Command(name="abandon", do=_abandon, prepare=prepared("abandon", dies="after", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=1,                left="ABANDONED", next="Unknown", effects=1),
+    )),
+    Command(name="sweep", do=_sweep, prepare=prepared("sweep", dies="after"), rows=(
+        Row(killed=NONE,         commits=0,                left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+    )),
+    Command(name="pause", do=_pause, prepare=proposed, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Refused", effects=0),
+    )),
+    Command(name="resume", do=_resume, prepare=_stopped, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Refused", effects=0),
         Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
     )),
     Command(name="cancel", do=_cancel, prepare=proposed, rows=(
