@@ -259,11 +259,12 @@ def test_siblings_of_a_batch_that_ran_side_by_side_are_durable_when_one_of_them_
         return n * 10
 
     calls = [Call("act", {"n": n}, key=f"k{n}") for n in range(5)]
-    with world.gate(named("act", act, errors="unknown")) as gate, ThreadPoolExecutor() as pool:
+    tool = named("act", act, resource="thing:{n}")  # without one, what is in doubt would rightly block the others
+    with world.gate(tool) as gate, ThreadPoolExecutor() as pool:
         tries = [pool.submit(gate.execute, proposal) for proposal in gate.propose_many(opened(gate), calls)]
         failures = [one.exception() for one in tries]
     assert [type(failure) for failure in failures] == [type(None)] * 2 + [SystemExit] + [type(None)] * 2
-    with world.gate(named("act", act)) as gate:
+    with world.gate(tool) as gate:
         again = [proposal.outcome for proposal in gate.propose_many(opened(gate), calls)]
     told = [one.observation.value if isinstance(one, Done) else type(one).__name__ for one in again]
     assert told == [0, 10, "Unknown", 30, 40]
