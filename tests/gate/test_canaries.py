@@ -17,7 +17,9 @@ PLACES = {
 }
 
 
-def test_twenty_canaries_leave_nothing_behind(world: World, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_planted_canary_is_in_no_table_log_error_repr_or_output(
+    world: World, capfd: pytest.CaptureFixture[str]
+) -> None:
     perch = Perch(world, open_=False)
     perch.tell()
     told = capfd.readouterr()

@@ -19,7 +19,7 @@ from agentgate import Effect, Gate, NoEffect, SealingKey, SealingKeys, ToolError
 from agentgate.cli import main
 from agentgate.testing import ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
-from support.worlds import World, opened
+from support.worlds import World, grant, opened
 
 KEY = SealingKey(bytes(range(32)))
 COUNT = 20  # at least
@@ -205,6 +205,26 @@ class Perch:
             token = self.canary("argument doubtful")
             shown = gate.reconcile(doubt, applied=True, by="ops", evidence={"saw": token}, result={"saw": token})
             self.traces.add("repr of a proposal", repr(shown))
+        self._decide(held)
+
+    def _decide(self, held: agentgate.Decision) -> None:
+        """Approve one action and have it run; deny another one."""
+        words = self.canary("words of a policy")
+        denied = agentgate.deny("known", f"not {words} again")
+        policy = ScriptedPolicy(held, held, denied)
+        with self.world.gate(self.tool(), policy=policy, **self.options()) as gate:
+            run = gate.run("decided", principal="agent")
+            arguments = {"how": "returned", "token": words}
+            outcome = gate.call(run, "login", arguments, key="approved")
+            assert isinstance(outcome, agentgate.Held)
+            grant(gate, outcome)
+            done = gate.execute(outcome.action)
+            assert isinstance(done, agentgate.Done)
+            refused = gate.call(run, "login", arguments, key="denied")
+            assert isinstance(refused, agentgate.Refused)
+            for told in (done, refused):
+                self.actions.append(told.action)
+                self.traces.add("repr of an outcome", repr(told) + told.observation.text())
 
     def _look_back(self) -> None:
         """Read everything that can be read, with the key and without."""
@@ -216,7 +236,7 @@ class Perch:
         path = self.world.folder / "keys"
         path.write_text(KEY.text())
         path.chmod(0o600)
-        commands = [["runs"], ["verify"], ["show", "ticket"], ["events", "ticket"]]
+        commands = [["runs"], ["waiting"], ["verify"], ["show", "ticket"], ["events", "ticket"]]
         commands += [[word, action] for action in dict.fromkeys(self.actions) for word in ("show", "events")]
         for command in commands:
             for key in ([], ["--sealing-key", str(path)]):
