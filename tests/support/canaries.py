@@ -155,8 +155,8 @@ class Perch:
             self._call(gate, "login", {"tokn": self.canary("misspelt argument"), "how": "returned"})
             self._call(gate, "login", {self.canary("undeclared name"): 1, "how": "returned"})
             self._call(gate, "login", {"how": 1, "token": self.canary("wrong type")})
-            broken = f'{{"how": "returned", "{"raw-" + self.canary("broken raw")[:24]}": 1e999}}'
-            self.planted["broken raw"] = "raw-" + self.planted["broken raw"][:24]
+            broken = f'{{"how": "returned", "{"raw-" + self.canary("broken raw")[:16]}": 1e999}}'
+            self.planted["broken raw"] = "raw-" + self.planted["broken raw"][:16]
             self._call(gate, "login", broken)
             self._call(gate, "logni", {"token": self.canary("misspelt tool")})
             self._call(gate, "nothing", json.dumps({"token": self.canary("unknown tool")}))
