@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from agentgate.canonical import Json, canonical
 from agentgate.core.budgets import MEASURES, TENANT, Budget, Place, account, tool
-from agentgate.errors import Misuse
+from agentgate.errors import Misuse, NotFound
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import check_name, check_tenant, check_text
+from agentgate.gate.switching import is_registered
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.policy.decision import MAX_NAME
 from agentgate.store import budgets
@@ -70,9 +71,12 @@ def limit(ledger: Ledger, most: Mapping[str, int], *, tenant: str, place: Place,
 
     Raises:
         Misuse: a measure that such a place does not have, or no whole number.
+        NotFound: the ledger knows no such tool: a misspelt bound would bound nothing.
     """
     check_tenant(tenant)
     bounds = _checked(most, place)
+    if bounds and place.kind == "tool" and not is_registered(ledger, place.namespace, place.name):
+        raise NotFound("tool", place.name)
     text = check_text(note, "note")
     texts = (ledger.payload("texts", canonical({"note": text})),) if text else ()
 

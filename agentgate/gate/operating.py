@@ -181,6 +181,7 @@ class Operating:
 
         Raises:
             Misuse: nothing that could be bounded, or by no such measure.
+            NotFound: the ledger knows no such tool.
             Unavailable: the database could not be had; nothing is bounded by this call.
         """
         place = limiting.place_of(tool_=tool, namespace=namespace, account_=account)

@@ -195,11 +195,11 @@ def _check_known(ledger: Ledger, scope: Scope) -> None:
     with ledger.database.read() as connection:
         if scope.tenant is not None and not runs.has_tenant(connection, scope.tenant):
             raise NotFound("tenant", scope.tenant)
-    if scope.tool is not None and not _is_registered(ledger, scope.namespace, scope.tool):
+    if scope.tool is not None and not is_registered(ledger, scope.namespace, scope.tool):
         raise NotFound("tool", scope.tool)
 
 
-def _is_registered(ledger: Ledger, namespace: str, tool: str) -> bool:
+def is_registered(ledger: Ledger, namespace: str, tool: str) -> bool:
     """Tell whether a gate has ever put a spec of this name on the ledger's record."""
     start = 0
     while True:

@@ -18,7 +18,7 @@ from agentgate.policy.decision import Decision
 
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 # Of use to a reader of the whole event, not to one who follows the story.
-_DULL = frozenset({"v", "holder", "raw_bytes", "proposed", "result_bytes", "worker_known_dead", "settled", "format"})
+_DULL = frozenset({"v", "holder", "raw_bytes", "proposed", "result_bytes", "worker_known_dead", "format"})
 _DULL_IN = {
     "proposed": frozenset({"principal", "approval"}),
     "replayed": frozenset({"principal"}),
@@ -232,13 +232,17 @@ def _told(name: str, value: Json) -> str:
 def _told_of_many(value: Json) -> str:
     match value:
         case list():
-            return ",".join(filter(None, (_told("", item) for item in value if isinstance(item, str | int))))
+            return ",".join(filter(None, (_told("", item) for item in value if not isinstance(item, list))))
         case {"outcome": str() as outcome, "rule": str() as rule}:
             return f"{outcome} by {rule}"
         case {"source": str() as source, "text": str() as text}:
             return "" if source == "own" else text  # the action's own id says nothing
         case {"id": str() as id_, "digest": str()}:
             return id_
-        case {"kind": "all" | "tenant" | "tool" as kind, **scope}:
+        case {"account": str() as account, "amount": int() as amount}:
+            return f"{account} {amount}"
+        case {"kind": "all" | "tenant" | "tool" | "account" as kind, **scope}:
             return " ".join([kind, *(part for part in scope.values() if isinstance(part, str))])
+        case dict() if all(type(number) is int for number in value.values()):  # limits, by what they bound
+            return ",".join(f"{name} {number}" for name, number in value.items())
     return ""

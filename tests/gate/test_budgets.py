@@ -160,6 +160,7 @@ def test_a_tool_whose_last_attempts_all_failed_is_not_started_until_the_bound_is
         ({}, {"account": "two\nlines"}, "account: give a name"),
         ({}, {"tenant": "$ledger"}, "tenant: names that begin with $"),
         ({}, {"by": ""}, "by: give a text"),
+        ({"actions": 3}, {"note": 3}, "note: give a text"),
     ],
 )
 def test_a_bound_that_means_nothing_is_refused_by_name(
@@ -299,3 +300,34 @@ def test_a_batch_is_decided_on_what_its_earlier_calls_leave_of_the_bounds(world:
     assert [request.view.budgets["tool.pending"] for request in policy.requests] == [2, 1, 0]
     assert used(world, "pending") == 2
     assert not world.damage()
+
+
+def test_a_bound_of_a_tool_that_nobody_knows_would_bound_nothing(world: World) -> None:
+    with world.gate() as gate:
+        for given in ({"tool": "refnud"}, {"tool": "refund", "namespace": "mail"}):
+            with pytest.raises(agentgate.NotFound):
+                gate.limit({"actions": 3}, by="ada", **given)
+            gate.limit({}, by="ada", **given)  # lifting what is not there is no mistake
+    assert not world.sql("SELECT * FROM agentgate_budgets")
+    assert not world.damage()
+
+
+def test_who_bounded_what_and_why_is_on_the_ledgers_own_chain(world: World) -> None:
+    with world.gate() as gate:
+        gate.limit({"money": 5, "actions": 3}, tenant="acme", by="ada", note="till monday")
+        gate.limit({"amount": 7}, tenant="acme", account="refunds", by="bob")
+        ledger = gate.ledger
+    found = [event for event in world.events() if event.type == "limited"]
+    assert {event.run for event in found} == {ledger}
+    assert [(event.body["scope"], event.body["limits"], event.body["by"]) for event in found] == [
+        ({"kind": "tenant", "tenant": "acme"}, {"actions": 3, "money": 5}, "ada"),
+        ({"kind": "account", "tenant": "acme", "account": "refunds"}, {"amount": 7}, "bob"),
+    ]
+    texts = world.sql("SELECT content FROM agentgate_payloads WHERE run = ? AND kind = 'texts'", ledger)
+    assert texts == [(b'{"note":"till monday"}',)]
+    rows = world.sql("SELECT kind, name, measure, most, used, n FROM agentgate_budgets ORDER BY n, measure")
+    assert rows == [
+        ("tenant", "", "actions", 3, 0, found[0].n),
+        ("tenant", "", "money", 5, 0, found[0].n),
+        ("account", "refunds", "amount", 7, 0, found[1].n),
+    ]

@@ -152,8 +152,8 @@ class Story:
         bound = partial(self.gate.limit, tenant="acme", by=PERSON)
         bound({"actions": 900, "parallel": 90, "pending": 90, "tokens": 10_000, "money": 10_000}, note="to begin with")
         bound({"actions": 800, "failures": 90, "pending": 80}, tool="pay")
-        bound({"actions": 1}, tool="nothing")
-        bound({}, tool="nothing")
+        bound({"actions": 1}, tool="look")
+        bound({}, tool="look")
         bound({"amount": 1_000}, account="refunds")
         bound({"amount": 1}, account="never used")
 
