@@ -1,6 +1,7 @@
 """The law of batches: what a batch leaves and answers is what proposing its calls one after the other would."""
 
 import shutil
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ from gate.test_batches import by_cents
 from agentgate import Call, Gate, KeyConflict, Limits, Proposal, Run
 from agentgate.canonical import Json
 from agentgate.testing import ScriptedPolicy
-from support.worlds import World, made, opened
+from support.worlds import World, gates, made, opened
 
 SEEDS = range(40)
 PENDING = 3
@@ -107,3 +108,26 @@ def test_a_batch_is_what_its_calls_would_be_one_after_the_other(tmp_path: Path, 
                 assert one == other_one
     assert not batch.damage()
     assert not single.damage()
+
+
+def test_batches_of_many_threads_on_one_run_are_all_recorded_and_none_is_sent_away(world: World) -> None:
+    found: list[list[Proposal]] = []
+    with gates(world, policy=answering()) as pair:
+        run = opened(pair[0])
+
+        def work(n: int) -> None:
+            calls = [Call("refund", {"account": "a1", "cents": 1}, key=f"{n}/{place}") for place in range(4)]
+            # One key that all of them have: one action, whoever is first.
+            calls.append(Call("refund", {"account": "a1", "cents": 2}, key="shared"))
+            found.append(pair[n % 2].propose_many(run, calls))
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(found) == 16
+    assert len({proposals[-1].action for proposals in found}) == 1
+    assert sum(not proposals[-1].repeated for proposals in found) == 1
+    assert world.value("SELECT proposed FROM agentgate_runs WHERE name = 'ticket-1'") == 16 * 4 + 1
+    assert not world.damage()

@@ -61,6 +61,8 @@ def _class_line(node: ast.ClassDef) -> str:
 def _members(node: ast.ClassDef) -> Iterator[str]:
     for member in node.body:
         match member:
+            case ast.AnnAssign(annotation=ast.Name(id="KW_ONLY")):
+                yield "*"  # what follows is given by name
             case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
                 yield ast.unparse(member)
             case ast.Assign(targets=[ast.Name(id=name)]) if not name.startswith("_") or name == "__match_args__":
