@@ -23,7 +23,7 @@ from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.gate.transacting import is_transactional
 from agentgate.lease import Holder
-from agentgate.outcome import Outcome, Refused, Running
+from agentgate.outcome import Outcome, Refused, Running, Unknown
 from agentgate.states import RunState, State
 from agentgate.store import actions, events
 from agentgate.tools.decorator import AnyTool
@@ -268,7 +268,10 @@ class Executor:
             thought=replace(thought, judgement=judgement),
             chance=chance(self.ledger, self.settings),
         )
-        return self._change(look, work, documents=mind.documents)
+        step = self._change(look, work, documents=mind.documents)
+        if isinstance(step, Unknown) and isinstance(look.outcome, Unknown):  # what hangs on it was seen by the look
+            return replace(step, question=look.outcome.question, late=look.outcome.late)
+        return step
 
 
 def _claimed(

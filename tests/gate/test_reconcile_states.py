@@ -73,6 +73,25 @@ def test_a_late_answer_is_offered_to_whoever_reconciles(world: World, clock: Fak
     assert not world.damage()
 
 
+def test_a_late_answer_is_offered_also_where_another_attempt_has_to_wait(world: World, clock: FakeClock) -> None:
+    worker = Worker()
+    with world.gate(named("pay", worker.pay, recovery=agentgate.Repeat()), clock=clock) as gate:
+        begun = gate.propose(opened(gate), "pay", ACCOUNT)
+        thread = threading.Thread(target=gate.execute, args=(begun,))
+        thread.start()
+        assert worker.inside.wait(30)
+        clock.advance(LOST)
+        gate.pause(by="ops:ada", reason="look first")
+        assert isinstance(gate.execute(begun), Unknown)
+        worker.go.set()
+        thread.join()
+        unknown = gate.execute(begun)
+        assert isinstance(unknown, Unknown)
+        assert [late.status for late in unknown.late] == ["ok"]
+    assert world.words(begun.action) == ["proposed", "started", "in_doubt", "waited", "late"]
+    assert not world.damage()
+
+
 def test_the_view_of_an_action_shows_what_came_late(world: World, clock: FakeClock) -> None:
     worker = Worker()
     with world.gate(named("pay", worker.pay), clock=clock) as gate, stale(gate, clock, worker) as begun:

@@ -11,6 +11,7 @@ from agentgate import Done, Gate, Refused
 from agentgate.testing import ScriptedPolicy
 from support import forking
 from support.commands import ran, unseen
+from support.terminals import on_a_terminal
 from support.worlds import World, made, named, opened
 
 TENANT = ("--tenant", "acme")
@@ -202,3 +203,23 @@ def test_the_commands_of_operators_need_no_policy_and_no_tool(world: World, monk
     for command in (["pause", "--all", *ADA, "--reason", "r"], ["resume", "--all", *ADA], ["sweep"], ["waiting"]):
         assert ran(*command).code == 0
     assert not world.damage()
+
+
+def test_what_strangers_named_is_escaped_in_the_list(world: World) -> None:
+    with _gate(world) as gate:
+        run = gate.run("ticket \u202e4711\u200b", principal="agent:support", tenant="acme\u2066")
+        gate.call(run, "vanish", {})
+        gate.pause(by="ops:ada", reason="look", tenant="acme\u2066")
+    listed = ran("waiting", world.url)
+    assert listed.code == 0
+    assert "\\u202e4711" in listed.out
+    assert not unseen(listed.out + ran("waiting", world.url, "--json").out)
+
+
+def test_a_long_sweep_tells_how_far_it_is_on_a_terminal_alone(world: World) -> None:
+    settings = agentgate.Settings(ready=timedelta(microseconds=1))
+    with world.gate(settings=settings) as gate:
+        gate.propose(opened(gate), "refund", ONE)
+    assert b"1 looked at" in on_a_terminal("sweep", world.url, env={"TERM": "xterm"})
+    quiet = ran("sweep", world.url)
+    assert (quiet.out, quiet.err) == ("swept: 0 looked at, 0 changed\n", "")
