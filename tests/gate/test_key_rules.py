@@ -68,6 +68,7 @@ def test_another_principal_is_told_the_same_after_the_same_reads_whatever_is_the
                     raised = conflict(gate, run, arguments, principal="agent:other", supersede=supersede)
                 told.append((str(raised), raised.args, count.statements))
         assert all(one == told[0] for one in told)
+        assert not any("agentgate_payloads" in statement for statement in told[0][2])  # nothing of it was even read
         assert str(conflict(gate, run, TWO)) == told[0][0]  # nor is it told apart from one's own mistake
 
 
