@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import text
 
 import agentgate
-from agentgate import Effect, Gate, Keyed, NoEffect, Retry, Run, Transactional
+from agentgate import Effect, Function, Gate, Keyed, NoEffect, Probe, Retry, Run, Transactional
 from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -64,6 +64,8 @@ class Command:
         fails: whether the effect ends with a clean failure.
         dedupes: whether the downstream knows our key.
         transactional: whether the effect is a row in the ledger's own database.
+        probed: whether the tool can be asked whether it has happened.
+        checked: whether the tool checks what it has written.
     """
 
     name: str
@@ -75,6 +77,8 @@ class Command:
     fails: bool = False
     dedupes: bool = False
     transactional: bool = False
+    probed: bool = False
+    checked: bool = False
 
     def row(self, *, commits: int, reached: bool) -> Row:
         """Find the line for a moment."""
@@ -107,6 +111,10 @@ class Command:
         usual: dict[str, Any] = {"risk": "external", "resource": "account:{account}"}
         if self.transactional:
             usual |= {"recovery": Transactional(), "timeout": 20}
+        if self.probed:
+            usual |= {"recovery": Probe(), "probe": Function(call=partial(_ask, self, world), name="ask", version="1")}
+        if self.checked:
+            usual["confirm"] = Function(call=partial(_ask, self, world), name="check", version="1")
         return agentgate.tool(**usual | self.declared)(refund)
 
     def gate(self, world: World, **options: Any) -> Gate:
@@ -128,6 +136,10 @@ class Command:
     def again(self, gate: Gate) -> agentgate.Outcome:
         """Come back with the same key."""
         return call(gate, fresh(gate) if self.name == "run" else opened(gate))
+
+
+def _ask(command: Command, world: World, effect: Effect, *_: object) -> bool:
+    return command.downstream(world).has_applied(effect)
 
 
 def call(gate: Gate, run: Run, _action: str = "") -> agentgate.Outcome:
@@ -240,6 +252,9 @@ BEFORE_AGAIN = "after that, before `started` is committed again"
 BETWEEN = "after that, before the effect"
 EFFECTED = "after the effect, before its record is committed"
 UNRECORDED = "after that, before its record is committed"
+UNTOLD = "after that, before its probe's answer is committed"
+UNSTARTED = "after that, before `started` is committed"
+UNCHECKED = "after that, before its check is committed"
 RECORDED = "after its last commit"
 
 # fmt: off
@@ -320,6 +335,28 @@ COMMANDS = (
         Row(killed=BEFORE_START, commits=1, reached=False, left="UNKNOWN",   next="Done",    effects=1),
         Row(killed=BETWEEN,      commits=2, reached=False, left="EXECUTING", next="Done",    effects=1),
         Row(killed=EFFECTED,     commits=2, reached=True,  left="EXECUTING", next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=3, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="take over, the tool can tell that it happened", do=call, probed=True,
+            prepare=prepared("take over, the tool can tell that it happened", dies="after"), rows=(
+        Row(killed=NONE,         commits=0,                left="EXECUTING", next="Done",    effects=1),
+        Row(killed=UNTOLD,       commits=1,                left="UNKNOWN",   next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=2,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="take over, the tool can tell that it did not", do=call, probed=True,
+            prepare=prepared("take over, the tool can tell that it did not", dies="before"), rows=(
+        Row(killed=NONE,         commits=0, reached=False, left="EXECUTING", next="Done",    effects=1),
+        Row(killed=UNTOLD,       commits=1, reached=False, left="UNKNOWN",   next="Done",    effects=1),
+        Row(killed=UNSTARTED,    commits=2, reached=False, left="READY",     next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=3, reached=False, left="EXECUTING", next="Done",    effects=1),
+        Row(killed=EFFECTED,     commits=3, reached=True,  left="EXECUTING", next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=4, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="call, the tool checks its write", do=call, checked=True, rows=(
+        Row(killed=BEFORE_START, commits=0, reached=False, left="nothing",   next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=UNCHECKED,    commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
         Row(killed=RECORDED,     commits=3, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
     )),
     Command(name="reconcile, applied", do=partial(_reconcile, applied=True),
