@@ -1,7 +1,7 @@
 """A small ledger in which a policy decided in every place where one can, and policies that remember what they saw."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ class Witness:
         return stated(self.name)
 
     def decide(self, request: PolicyRequest) -> agentgate.Decision:
-        self.asked[request.action, request.at_us] = f"{request!r} {request.spec.document().decode()}"
+        told = (f"{one.name}={getattr(request, one.name)!r}" for one in fields(request))  # a repr leaves some of it out
+        self.asked[request.action, request.at_us] = f"{' '.join(told)} {request.spec.document().decode()}"
         return self.answer(request)
 
 
