@@ -91,7 +91,7 @@ STAYS: Mapping[str, frozenset[State]] = MappingProxyType({
     "replayed":               frozenset({SUCCEEDED, FAILED, REFUSED, ABANDONED}),
     "late":                   frozenset({EXECUTING, SUCCEEDED, UNKNOWN, REFUSED, ABANDONED}),
     "late.clean":             frozenset({READY, HELD, FAILED, EXECUTING, SUCCEEDED, UNKNOWN, REFUSED, ABANDONED}),
-    "reconciled.applied":     frozenset({EXECUTING, SUCCEEDED, REFUSED, ABANDONED}),
+    "reconciled.applied":     frozenset({SUCCEEDED, REFUSED, ABANDONED}),
     "reconciled.not_applied": frozenset({EXECUTING, SUCCEEDED, REFUSED, ABANDONED}),
     "confirmed":              frozenset({SUCCEEDED}),
     "contradicted":           frozenset({SUCCEEDED}),

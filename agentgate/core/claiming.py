@@ -1,6 +1,6 @@
 """Whether an action may start now, and the events that start it, hold it again, or end it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -40,6 +40,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier revision of the same key that answered late: in doubt again, or known to have happened."""
+
+    action: str
+    happened: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a claim reads beside the action: the switch, who holds its resource, and what others may spend with it.
 
@@ -51,6 +59,7 @@ class Surroundings:
         budgets: of its tenant, its tool, and the accounts that it reserves from, where any are set.
         tool_fails: whether its tool has failed as often in a row as it may.
         broken: what the breaker says, where there is one.
+        earlier: the revision of its key that stands in its way.
     """
 
     paused: bool
@@ -60,6 +69,7 @@ class Surroundings:
     budgets: tuple[Budget, ...] = ()
     tool_fails: bool = False
     broken: Wait | None = None
+    earlier: Earlier | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +100,21 @@ def check_row(action: ActionRecord, link: Link | None) -> None:
         raise Damaged(where, f"its row says {action.state}, its event {event.n} says {word}")
 
 
+def earlier(revisions: Iterable[ActionRecord]) -> Earlier | None:
+    """Return the revision that stands in the way of a later one of its key, where one does.
+
+    They were all refused before the later one was opened, with nothing in doubt; but a worker may answer after that.
+
+    Args:
+        revisions: those before the one that is to start.
+    """
+    late = [one for one in revisions if one.reason == "happened" or one.unresolved]
+    happened = next((one for one in late if one.reason == "happened"), None)
+    if happened is not None:
+        return Earlier(action=happened.id, happened=True)
+    return Earlier(action=late[0].id, happened=False) if late else None
+
+
 def hindrance(
     run: RunRecord,
     action: ActionRecord,
@@ -103,7 +128,7 @@ def hindrance(
     Args:
         run: its run.
         action: READY or UNKNOWN.
-        around: switch, resource and budgets.
+        around: switch, earlier revisions, resource and budgets.
         at_us: ledger time.
         reserves: how much of which account it takes, where it is READY: what is unknown has taken it already.
     """
@@ -111,6 +136,10 @@ def hindrance(
         return Stop(reason="run_halted" if run.state is RunState.HALTED else "run_closed")
     if around.paused:
         return Wait(reason="paused")
+    if around.earlier is not None:
+        # A late success after "not applied" lets the effect run again under no revision.
+        stop = around.earlier.happened
+        return Stop(reason="happened") if stop else Wait(reason="blocked", blocking=around.earlier.action)
     over = _run_limit(run, action, at_us) or _shared_limit(action, around, reserves)
     if over is not None:
         return over

@@ -77,6 +77,8 @@ def _moved(before: ActionRecord, changed: ActionRecord, event: Event, after: Sta
     if before.state is not after or event.type == "held":
         fields |= {"state": after, "state_n": event.n, "reason": _reason(event, after), "waited": ()}
         fields["expires_at_us"] = _expiry(event, after)
+    elif after is State.REFUSED and event.type == "reconciled" and event.body["verdict"] == "applied":
+        fields["reason"] = "happened"  # whatever it was refused for, its key opens no other revision
     return replace(changed, **fields)
 
 

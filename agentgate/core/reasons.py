@@ -64,6 +64,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
                        "do not repeat it; reconcile"),
         "late": ("unknown_outcome", "an earlier attempt answered late; it may have happened",
                  "do not repeat it; reconcile"),
+        "happened": ("conflict", "an earlier attempt under this key is known to have happened",
+                     "do not repeat it; where it is wanted once more, use a new key"),
         "abandoned": ("unknown_outcome", "nobody will find out whether it happened", "do not repeat it"),
     }
 )  # fmt: skip

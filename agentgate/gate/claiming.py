@@ -11,10 +11,12 @@ from agentgate.clock import to_us
 from agentgate.core import budgets
 from agentgate.core.breaking import broken
 from agentgate.core.claiming import (
+    Earlier,
     Lease,
     Stop,
     Surroundings,
     Wait,
+    earlier,
     expire,
     halt_where_over,
     hindrance,
@@ -261,7 +263,14 @@ def surroundings(
         budgets=tuple(bounds),
         tool_fails=_fails(connection, run.tenant, place, bounds),
         broken=_broken(connection, action, breaker, at_us=at_us),
+        earlier=_earlier(connection, action, spec),
     )
+
+
+def _earlier(connection: Connection, action: ActionRecord, spec: ToolSpec) -> Earlier | None:
+    if action.revision == 1 or spec.risk == "read_only":
+        return None
+    return earlier(actions.answered_late(connection, action))
 
 
 def _fails(connection: Connection, tenant: str, place: budgets.Place, bounds: Sequence[budgets.Budget]) -> bool:

@@ -110,7 +110,7 @@ class Commander:
 
         def reconciled(transaction: Transaction) -> None:
             file = transaction.file(action)
-            self._check_in_doubt(file)
+            self._check_in_doubt(file, applied=applied)
             recording.reconcile(
                 transaction.draft,
                 file,
@@ -125,8 +125,12 @@ class Commander:
 
         self.ledger.change(self._run_of(tenant, action), reconciled)
 
-    def _check_in_doubt(self, file: ActionFile) -> None:
+    def _check_in_doubt(self, file: ActionFile, *, applied: bool) -> None:
         state = file.action.state
+        if state is State.EXECUTING and file.action.unresolved and applied:
+            # Were the doubt lifted now, a clean failure of what runs would make the action ready to happen again.
+            remedy = "an attempt of it is running; once that has ended, or its lease is over, say it again"
+            raise NotPossible(f"action {file.action.id}", "say that it happened", state, remedy)
         if state is State.EXECUTING and not file.action.unresolved:
             remedy = "its worker may still live; once its lease is over, say it again"
             raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, case, func, insert, select, update
+from sqlalchemy import Integer, bindparam, case, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
@@ -30,15 +30,18 @@ _APPROVAL_FIELDS = tuple(field.name for field in fields(ApprovalRecord))
 _VOTE_FIELDS = tuple(field.name for field in fields(VoteRecord))
 
 _BY_ID = Statement(select(actions).where(actions.c.id == bindparam("id")))
+_OF_KEY = (
+    actions.c.tenant == bindparam("tenant"),
+    actions.c.namespace == bindparam("namespace"),
+    actions.c.tool == bindparam("tool"),
+    actions.c.key_source == bindparam("source"),
+    actions.c.key_scope == bindparam("scope"),
+    actions.c.key_text == bindparam("text"),
+)
 _BY_KEY = Statement(
     select(actions)
     .where(
-        actions.c.tenant == bindparam("tenant"),
-        actions.c.namespace == bindparam("namespace"),
-        actions.c.tool == bindparam("tool"),
-        actions.c.key_source == bindparam("source"),
-        actions.c.key_scope == bindparam("scope"),
-        actions.c.key_text == bindparam("text"),
+        *_OF_KEY,
     )
     .order_by(actions.c.revision.desc())
     .limit(1)
@@ -46,15 +49,19 @@ _BY_KEY = Statement(
 _ATTEMPTED = Statement(
     select(actions.c.id)
     .where(
-        actions.c.tenant == bindparam("tenant"),
-        actions.c.namespace == bindparam("namespace"),
-        actions.c.tool == bindparam("tool"),
-        actions.c.key_source == bindparam("source"),
-        actions.c.key_scope == bindparam("scope"),
-        actions.c.key_text == bindparam("text"),
+        *_OF_KEY,
         actions.c.attempts > 0,
     )
     .limit(1)
+)
+_ANSWERED_LATE = Statement(
+    select(actions)
+    .where(
+        *_OF_KEY,
+        actions.c.revision < bindparam("before"),
+        or_(actions.c.unresolved > 0, actions.c.reason == "happened"),
+    )
+    .order_by(actions.c.revision)
 )
 _OF_RUN = Statement(
     select(actions)
@@ -245,6 +252,22 @@ def was_attempted(connection: Connection, action: ActionRecord) -> bool:
         text=key.text,
     )
     return found is not None
+
+
+def answered_late(connection: Connection, action: ActionRecord) -> list[ActionRecord]:
+    """Read the earlier revisions of an action's key that are in doubt again, or known to have happened."""
+    key = action.key
+    rows = _ANSWERED_LATE.rows(
+        connection,
+        tenant=action.tenant,
+        namespace=action.namespace,
+        tool=action.tool,
+        source=key.source,
+        scope=key.scope,
+        text=key.text,
+        before=action.revision,
+    )
+    return [_action(row) for row in rows]
 
 
 def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200) -> list[ActionRecord]:

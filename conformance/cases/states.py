@@ -50,7 +50,7 @@ STAYS = """
     replayed                SUCCEEDED FAILED REFUSED ABANDONED
     late                    EXECUTING SUCCEEDED UNKNOWN REFUSED ABANDONED
     late.clean              READY HELD FAILED EXECUTING SUCCEEDED UNKNOWN REFUSED ABANDONED
-    reconciled.applied      EXECUTING SUCCEEDED REFUSED ABANDONED
+    reconciled.applied      SUCCEEDED REFUSED ABANDONED
     reconciled.not_applied  EXECUTING SUCCEEDED REFUSED ABANDONED
     confirmed               SUCCEEDED
     contradicted            SUCCEEDED

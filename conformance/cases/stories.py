@@ -148,6 +148,18 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
         },
     ),
     (
+        "cancelled after it had not happened, and it had",
+        [
+            *UNKNOWN_NOW, NOT_APPLIED, does("cancelled"), ended("late"),
+            does("reconciled", verdict="applied", attempts=[1]),
+        ],
+        {
+            "counters": {"proposed": 1, "refused": 1},
+            "action": {"state": "REFUSED", "state_n": 5, "reason": "happened", "attempts": 1},
+            "attempts": {"10": ("in_doubt", False)},
+        },
+    ),
+    (
         "given up",
         [*UNKNOWN_NOW, does("abandoned")],
         {

@@ -104,10 +104,11 @@ def _possible(model: Model) -> list[str]:
     if any(not one.open for one in model.tries):
         words += ["late", "late.clean"]
     if model.doubted and model.state in {"UNKNOWN", "EXECUTING", "SUCCEEDED", "REFUSED", "ABANDONED"}:
-        words += ["reconciled.applied", "reconciled.not_applied"]
+        words += ["reconciled.not_applied"] if model.state == "EXECUTING" else _ANSWERS
     return words
 
 
+_ANSWERS = ["reconciled.applied", "reconciled.not_applied"]
 _BY_STATE: Mapping[str, tuple[str, ...]] = {
     "HELD": ("held", "refused", "cancelled", "superseded", "waited"),
     "READY": ("held", "refused", "cancelled", "superseded", "waited", "started", "action_expired"),

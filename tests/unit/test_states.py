@@ -55,7 +55,7 @@ TABLE = """
 
 # The prose around the table: events that are recorded where they change no state.
 #   "late marks its attempt unresolved in every state"; a clean NoEffect moves nothing anywhere
-#   "reconcile is possible from UNKNOWN and on an attempt that a late reopened" (§5)
+#   "reconcile is possible from UNKNOWN and on an attempt that a late reopened" (§5), "it happened" once none runs
 #   "An operator's question hangs on the UNKNOWN action and does not move it; its rejection or expiry leaves UNKNOWN"
 #   "A vote revoked while HELD moves nothing"; waits "no transition, recorded once per reason" (§8)
 #   "confirmed, contradicted, late are further events that change no terminal state"; erasing needs "an action at rest"
@@ -72,7 +72,7 @@ PROSE = """
     replayed                SUCCEEDED FAILED REFUSED ABANDONED
     late                    EXECUTING SUCCEEDED UNKNOWN REFUSED ABANDONED
     late.clean              READY HELD FAILED EXECUTING SUCCEEDED UNKNOWN REFUSED ABANDONED
-    reconciled.applied      EXECUTING SUCCEEDED REFUSED ABANDONED
+    reconciled.applied      SUCCEEDED REFUSED ABANDONED
     reconciled.not_applied  EXECUTING SUCCEEDED REFUSED ABANDONED
     confirmed               SUCCEEDED
     contradicted            SUCCEEDED
