@@ -38,22 +38,8 @@ _OF_KEY = (
     actions.c.key_scope == bindparam("scope"),
     actions.c.key_text == bindparam("text"),
 )
-_BY_KEY = Statement(
-    select(actions)
-    .where(
-        *_OF_KEY,
-    )
-    .order_by(actions.c.revision.desc())
-    .limit(1)
-)
-_ATTEMPTED = Statement(
-    select(actions.c.id)
-    .where(
-        *_OF_KEY,
-        actions.c.attempts > 0,
-    )
-    .limit(1)
-)
+_BY_KEY = Statement(select(actions).where(*_OF_KEY).order_by(actions.c.revision.desc()).limit(1))
+_ATTEMPTED = Statement(select(actions.c.id).where(*_OF_KEY, actions.c.attempts > 0).limit(1))
 _ANSWERED_LATE = Statement(
     select(actions)
     .where(
@@ -233,41 +219,25 @@ def read(connection: Connection, id: str) -> ActionRecord | None:
 
 def newest(connection: Connection, *, tenant: str, namespace: str, tool: str, key: Key) -> ActionRecord | None:
     """Read the newest revision of a key."""
-    row = _BY_KEY.row(
-        connection, tenant=tenant, namespace=namespace, tool=tool, source=key.source, scope=key.scope, text=key.text
-    )
+    row = _BY_KEY.row(connection, **_of_key(tenant, namespace, tool, key))
     return None if row is None else _action(row)
 
 
 def was_attempted(connection: Connection, action: ActionRecord) -> bool:
     """Tell whether any revision of an action's key has ever started."""
-    key = action.key
-    found = _ATTEMPTED.row(
-        connection,
-        tenant=action.tenant,
-        namespace=action.namespace,
-        tool=action.tool,
-        source=key.source,
-        scope=key.scope,
-        text=key.text,
-    )
-    return found is not None
+    named = _of_key(action.tenant, action.namespace, action.tool, action.key)
+    return _ATTEMPTED.row(connection, **named) is not None
 
 
 def answered_late(connection: Connection, action: ActionRecord) -> list[ActionRecord]:
     """Read the earlier revisions of an action's key that are in doubt again, or known to have happened."""
-    key = action.key
-    rows = _ANSWERED_LATE.rows(
-        connection,
-        tenant=action.tenant,
-        namespace=action.namespace,
-        tool=action.tool,
-        source=key.source,
-        scope=key.scope,
-        text=key.text,
-        before=action.revision,
-    )
-    return [_action(row) for row in rows]
+    named = _of_key(action.tenant, action.namespace, action.tool, action.key)
+    return [_action(row) for row in _ANSWERED_LATE.rows(connection, **named, before=action.revision)]
+
+
+def _of_key(tenant: str, namespace: str, tool: str, key: Key) -> dict[str, str]:
+    named = {"source": key.source, "scope": key.scope, "text": key.text}
+    return {"tenant": tenant, "namespace": namespace, "tool": tool, **named}
 
 
 def of_run(connection: Connection, run: str, *, after: str = "", size: int = 200) -> list[ActionRecord]:
