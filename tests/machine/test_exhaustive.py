@@ -268,4 +268,4 @@ def test_a_grant_that_an_uncertain_end_gives_back_is_found(monkeypatch: pytest.M
         return replace(ended, approvals=MappingProxyType({**ended.approvals, grant.id: back}))
 
     monkeypatch.setattr(fold, "_CHANGES", {**fold._CHANGES, "in_doubt": given_back})
-    assert "its grant was used before" in broken(replace(ONE, says=FEW))
+    assert "its grant was used before" in broken(replace(ONE, recovery=Repeat(), says=FEW))
