@@ -68,7 +68,7 @@ def test_a_plain_call_makes_no_more_statements_than_are_written_down(
 
 
 def test_what_is_used_is_written_last_and_in_the_order_of_names(world: World, statements: list[str]) -> None:
-    with world.gate(named("act", lambda: 1)) as gate:
+    with world.gate(named("act", lambda: 1), named("act", lambda: 1, namespace="other")) as gate:
         bounded(gate)
         gate.limit({"actions": 100}, tenant="acme", tool="act", by="ada")
         gate.limit({"actions": 50}, tenant="acme", tool="act", namespace="other", by="ada")
