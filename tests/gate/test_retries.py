@@ -295,3 +295,59 @@ def test_an_error_of_the_ledger_is_no_failure_to_try_again(world: World, clock: 
         with pytest.raises(agentgate.AgentgateError):
             gate.call(run, "act", {}, key="k")
     assert len(flaky.at) == 1
+
+
+def test_a_transactional_failure_is_undone_on_record_and_tried_again(world: World, clock: FakeClock) -> None:
+    world.sql("CREATE TABLE shop (n INTEGER)")
+    flaky = Flaky(clock, NoEffect("not now"), times=1)
+
+    def act(n: int, *, effect: agentgate.Effect) -> str:
+        effect.connection.exec_driver_sql("INSERT INTO shop VALUES (?)", (n,))
+        return flaky()
+
+    tool = named("act", act, retry=THRICE, recovery=agentgate.Transactional(), timeout=10)
+    with world.gate(tool, clock=clock) as gate:
+        done = gate.call(opened(gate), "act", {"n": 7}, key="k")
+    assert isinstance(done, Done)
+    assert world.words(done.action) == ["proposed", "started", "failed", "retried", "started", "succeeded"]
+    assert world.sql("SELECT n FROM shop") == [(7,)]
+    assert flaky.pauses[0] > 0.4
+
+
+def test_nobody_sleeps_while_a_transaction_of_the_callers_is_open(world: World, clock: FakeClock) -> None:
+    flaky = Flaky(clock, NoEffect("not now"))
+    with world.gate(flaky.tool(recovery=agentgate.Transactional(), timeout=10), clock=clock) as gate:
+        run = opened(gate)
+        with gate.transaction() as connection:
+            before = clock.monotonic_us()
+            assert isinstance(gate.call(run, "act", {}, key="k", connection=connection), Failed)
+            assert clock.monotonic_us() == before
+            with pytest.raises(agentgate.Misuse, match="wait"):
+                gate.call(run, "act", {}, key="k", connection=connection, wait=1)
+        assert len(flaky.at) == 1
+        assert isinstance(gate.call(run, "act", {}, key="k"), Failed)
+    assert len(flaky.at) == 3
+
+
+def test_fifty_at_once_against_a_budget_of_ten_retries_are_ten_retries(world: World) -> None:
+    import threading
+
+    def act(n: int) -> int:
+        raise NoEffect(str(n))
+
+    outcomes: list[agentgate.Outcome] = []
+    retry = Retry(attempts=3, wait=timedelta(milliseconds=1))
+    with world.gate(named("act", act, retry=retry)) as gate:
+        run = opened(gate, limits=Limits(retries=10))
+        threads = [
+            threading.Thread(target=lambda n=n: outcomes.append(gate.call(run, "act", {"n": n}, key=f"k{n}")))
+            for n in range(50)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert {type(one) for one in outcomes} == {Failed}
+    assert world.value("SELECT retried FROM agentgate_runs WHERE name = 'ticket-1'") == 10
+    assert sum(event.type == "started" for event in world.events()) == 60
+    assert world.damage() == []

@@ -10,6 +10,7 @@ import pytest
 
 import agentgate
 from agentgate import Done, Limits, Misuse, Refused, Running
+from agentgate.gate import waiting
 from agentgate.testing import FakeClock
 from support import forking
 from support.worlds import World, gates, kinds, named, opened
@@ -78,6 +79,26 @@ def test_who_waits_for_a_busy_resource_gets_its_turn_soon_after_the_holder_ends(
     assert held.most == 1
     # However often it looked, the record says once why it waited.
     assert world.words(outcomes[0].action) == ["proposed", "waited", "started", "succeeded"]
+
+
+def test_in_one_process_whoever_ends_wakes_up_those_who_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_PAUSE_US", 60_000_000)  # nobody looks again by itself
+    monkeypatch.setattr(waiting, "_LONGEST_PAUSE_US", 60_000_000)
+    held = Held()
+    outcomes: list[agentgate.Outcome] = []
+    with world.gate(held.tool()) as gate:
+        run = opened(gate)
+        first = started(lambda: gate.call(run, "hold", {"account": "a", "n": 1}))
+        assert held.entered.wait(30)
+        second = started(lambda: outcomes.append(gate.call(run, "hold", {"account": "a", "n": 2}, wait=120)))
+        while not gate._shop.ledger.turns._waiting:
+            time.sleep(0.01)
+        before = time.monotonic()
+        held.leave.set()
+        first.join()
+        second.join()
+    assert kinds(outcomes) == ["Done"]
+    assert time.monotonic() - before < 30
 
 
 def test_when_its_time_is_over_who_waits_is_handed_the_last_answer(world: World) -> None:
