@@ -58,6 +58,14 @@ class Settled:
     step: Claim | Ran | Outcome | None = None
 
 
+class _Theirs(Exception):
+    """What a caller's own block raised, past those who would read it as an error of the ledger's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Workshop:
     """One gate's parts, put together.
 
@@ -129,7 +137,12 @@ class Workshop:
         told: list[Plan] = []
         try:
             with self.ledger.own.write() as whole, lent(whole, of="gate.transaction()", told=told) as given:
-                yield given
+                try:
+                    yield given
+                except Exception as error:  # noqa: BLE001 - the caller's block: what their statements raise is theirs
+                    raise _Theirs(error) from None
+        except _Theirs as theirs:
+            raise theirs.error from theirs.error.__cause__
         except Unavailable as error:
             self.ledger.explain(error)
             if error.reason != "commit" or not told or not self.ledger.landed(told[-1]):

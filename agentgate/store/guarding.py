@@ -21,6 +21,7 @@ _SHAPES = frozenset(
         sqlite3.SQLITE_DROP_TABLE,
         sqlite3.SQLITE_DROP_INDEX,
         sqlite3.SQLITE_ALTER_TABLE,
+        sqlite3.SQLITE_REINDEX,  # part of making an index
     }
 )
 _LOOKING = frozenset(
@@ -76,6 +77,8 @@ def offence(action: int, first: str | None, second: str | None) -> str | None:
 def _written(table: str) -> str | None:
     if table.startswith(OURS):
         return f"writes {table}, which is the ledger's; {_ELSEWHERE}"
+    if table == "sqlite_temp_master":
+        return "makes something temporary, which would stay in the connection; make it a table"
     if table.startswith("sqlite_") and table not in _SCHEMA:
         return f"writes {table}, which is SQLite's; {_ELSEWHERE}"
     return None

@@ -121,9 +121,8 @@ class Lent:
             raise Misuse(f"{self._of}: its statement {self._guard.refused}") from error
 
     def cursor(self) -> "_Cursor":
-        """Return a cursor that ends when this does."""
-        self.check()
-        made = _Cursor(self, self._raw.cursor())
+        """Return a cursor that ends when this does; whether it may be used is asked at each use."""
+        made = _Cursor(self)
         self._cursors.add(made)
         return made
 
@@ -152,9 +151,9 @@ class Lent:
 class _Cursor:
     """A cursor of what is lent: it goes through `Lent.do`, and ends with it."""
 
-    def __init__(self, lent: Lent, cursor: Any) -> None:
+    def __init__(self, lent: Lent) -> None:
         self._lent = lent
-        self._cursor = cursor
+        self._cursor: Any = None
 
     @property
     def connection(self) -> Lent:
@@ -162,12 +161,12 @@ class _Cursor:
         return self._lent
 
     def execute(self, statement: str, *values: Any) -> "_Cursor":
-        self._cursor.close()
+        self.close()
         self._cursor = self._lent.do("execute", statement, *values)
         return self
 
     def executemany(self, statement: str, *values: Any) -> "_Cursor":
-        self._cursor.close()
+        self.close()
         self._cursor = self._lent.do("executemany", statement, *values)
         return self
 
@@ -176,10 +175,13 @@ class _Cursor:
         raise Misuse("executescript commits before it runs; execute the statements one by one")
 
     def close(self) -> None:
-        self._cursor.close()
+        if self._cursor is not None:
+            self._cursor.close()
 
     def __getattr__(self, name: str) -> Any:
         self._lent.check()
+        if self._cursor is None:
+            raise AttributeError(f"{name}: nothing was executed yet")
         return getattr(self._cursor, name)
 
     def __iter__(self) -> Any:
