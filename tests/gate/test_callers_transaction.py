@@ -21,7 +21,7 @@ from agentgate.store import sqlite
 from agentgate.testing import ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support import faulty
-from support.books import Books, opened_books, raising
+from support.books import Books, begun, opened_books, plain, raising
 from support.worlds import named, opened
 
 MODULE = sqlite.module()
@@ -31,21 +31,6 @@ OWN = "INSERT INTO credits VALUES ('own', 'a1', 1)"
 @pytest.fixture(params=faulty.JOURNALS)
 def books(tmp_path: Path, request: pytest.FixtureRequest) -> Books:
     return opened_books(tmp_path, request.param)
-
-
-@contextmanager
-def plain(books: Books) -> Iterator[Any]:
-    """A connection of the caller's own, as they would make it."""
-    with closing(MODULE.connect(str(books.path))) as connection:
-        connection.execute("PRAGMA foreign_keys = ON")
-        yield connection
-
-
-@contextmanager
-def begun(books: Books) -> Iterator[Any]:
-    with plain(books) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield connection
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A ledger in the database of a shop: its own tables are what transactional effects write to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from sqlalchemy import text
 
 import agentgate
 from agentgate import Effect, Transactional
+from agentgate.store import sqlite
 from agentgate.tools.decorator import AnyTool
 from support.worlds import World, made
 
@@ -66,3 +68,18 @@ def raising(error: BaseException) -> Step:
         raise error
 
     return step
+
+
+@contextmanager
+def plain(books: Books) -> Iterator[Any]:
+    """A connection of the caller's own, as they would make it."""
+    with closing(sqlite.module().connect(str(books.path))) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        yield connection
+
+
+@contextmanager
+def begun(books: Books) -> Iterator[Any]:
+    with plain(books) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
