@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from agentgate import Done, Unknown
-from support import crashes, faulty, forking
-from support.crashes import COMMANDS, KEY, Command
+from support import faulty, forking, killings
+from support.crashes import KEY, Command
+from support.killings import COMMANDS
 from support.source import ROOT
 from support.worlds import made, opened
 
@@ -156,4 +157,4 @@ def _check(bench: Bench, moment: Moment) -> None:
 
 def test_the_table_in_the_docs_is_the_one_that_is_tested() -> None:
     page = (ROOT / "docs" / "crashes.md").read_text("utf-8")
-    assert "\n".join(crashes.table()) in page
+    assert "\n".join(killings.table()) in page
