@@ -8,8 +8,9 @@ from agentgate.core import recording
 from agentgate.core.draft import Payload
 from agentgate.core.records import ActionFile
 from agentgate.errors import Misuse, NotFound, NotPossible
+from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.performing import kept, release
+from agentgate.gate.releasing import release
 from agentgate.gate.settings import Settings
 from agentgate.observation import Observation
 from agentgate.states import State, advance

@@ -12,7 +12,6 @@ from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.reasons import doubt
 from agentgate.core.recording import Ended, Kept
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord
-from agentgate.core.sameness import outcome_fingerprint
 from agentgate.core.veiling import Veil, veil_of, veiled_exception
 from agentgate.digests import idempotency_key
 from agentgate.effects import Effect
@@ -22,7 +21,9 @@ from agentgate.gate import progress
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim
 from agentgate.gate.confirming import Checker
+from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Ledger, Transaction, log
+from agentgate.gate.releasing import block_again, release
 from agentgate.gate.settings import Settings
 from agentgate.gate.transacting import attempt, is_transactional
 from agentgate.heartbeat import Heartbeat
@@ -30,9 +31,8 @@ from agentgate.observation import Error, NoEffect, Observation
 from agentgate.outcome import Done, Failed, Outcome, Unknown
 from agentgate.secrets import Broker, Handed
 from agentgate.states import State
-from agentgate.store import actions, events, locks, runs
+from agentgate.store import actions, events, runs
 from agentgate.tools.sensitive import sensitive_values
-from agentgate.tools.spec import from_document
 from agentgate.work import End, Interrupted, Overran, Raised, Returned, Unentered, Work
 
 RECORD_TRIES = 2
@@ -352,49 +352,3 @@ def _stands(transaction: Transaction, attempt: AttemptRecord, ended: Ended, resu
         return True
     said = (event.body["code"], event.body["by"], bool(event.body["payloads"]))
     return said == (ended.code, attempt.holder, result is not None)
-
-
-def kept(
-    ledger: Ledger, key: bytes | None, file: ActionFile, observation: Observation, *, kind: str = "result"
-) -> Kept:
-    """Make an observation's payload and its outcome fingerprint."""
-    content = recording.observed(observation)
-    request = file.action.request
-    outcome = None
-    if key is not None and request is not None:
-        outcome = outcome_fingerprint(key, request=request, observation=observation)
-    return Kept(payload=ledger.payload(kind, content), outcome=outcome, size=len(content))
-
-
-def release(transaction: Transaction, action: str, *, parallel: bool) -> None:
-    """Give the action's resource back, unless it may still be at work there."""
-    record = transaction.draft.file(action).action
-    if record.resource is None or parallel or _blocks(record):
-        return
-    connection, tenant, resource = transaction.connection, record.tenant, record.resource
-    locks.release(connection, tenant=tenant, resource=resource, action=action)
-    # Who came to be in doubt while this one was at work gets its block now (design §5: the lock row is the block).
-    for id_, its_run, fence, spec in locks.doubted(connection, tenant=tenant, resource=resource, but=action):
-        stored = events.document(connection, spec)
-        if stored is not None and not from_document(stored[1]).parallel:
-            # Where it is another's all the while, that one passes it on at its own end.
-            if locks.holder(connection, tenant=tenant, resource=resource) is None:
-                locks.take(connection, tenant=tenant, resource=resource, run=its_run, action=id_, fence=fence)
-            return
-
-
-def _blocks(record: ActionRecord) -> bool:
-    if record.state is State.ABANDONED:  # nobody will know, and nobody waits for it any more (design §5)
-        return False
-    return record.state in {State.UNKNOWN, State.EXECUTING} or record.unresolved > 0
-
-
-def block_again(transaction: Transaction, action: str, *, parallel: bool) -> None:
-    """Lock the resource of an action that a late answer put in doubt, unless somebody is at work there already."""
-    record = transaction.draft.file(action).action
-    if record.resource is None or parallel or not record.unresolved or record.state is State.ABANDONED:
-        return
-    connection, tenant, resource, fence = transaction.connection, record.tenant, record.resource, record.fence
-    if locks.holder(connection, tenant=tenant, resource=resource) is None:
-        assert fence is not None  # it was attempted, or nothing could come late
-        locks.take(connection, tenant=tenant, resource=resource, run=record.run, action=action, fence=fence)

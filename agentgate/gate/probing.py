@@ -17,8 +17,10 @@ from agentgate.core.records import ActionFile, AttemptRecord
 from agentgate.event import decode
 from agentgate.gate.asking import Said, ask_probe
 from agentgate.gate.claiming import doubtful
+from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.performing import Performer, kept, release
+from agentgate.gate.performing import Performer
+from agentgate.gate.releasing import release
 from agentgate.gate.settings import Settings
 from agentgate.lease import Holder
 from agentgate.observation import Observation

@@ -11,8 +11,8 @@ from agentgate.action import Key
 from agentgate.core import classifying, recording
 from agentgate.core.proposing import propose
 from agentgate.gate.claiming import Claim, Claimant, claim
+from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Transaction
-from agentgate.gate.performing import kept
 from agentgate.gate.proposing import chance, view_of
 from agentgate.gate.thinking import Intent
 from agentgate.tools.decorator import AnyTool
