@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -41,7 +42,18 @@ def test_pending_approvals_survive_a_sigkill_and_are_decided_and_executed_by_a_n
     assert not world.broken()
 
 
-def test_a_crash_after_the_claim_wedges_nothing(world: World) -> None:
+@pytest.mark.parametrize(
+    ("leave", "state", "effects"),
+    [
+        (lambda gate, action: gate.reconcile(action, applied=True, by="ada", evidence="seen"), "SUCCEEDED", 0),
+        (lambda gate, action: gate.reconcile(action, applied=False, by="ada", evidence="looked"), "READY", 1),
+        (lambda gate, action: gate.abandon(action, by="ada", note="nobody can tell"), "ABANDONED", 0),
+    ],
+    ids=["it happened", "it did not", "nobody knows"],
+)
+def test_a_crash_after_the_claim_wedges_nothing(
+    world: World, leave: Callable[[Gate, Proposal], Proposal], state: str, effects: int
+) -> None:
     tool = world.refund()
 
     def die(account: str, cents: int, *, effect: Effect) -> None:  # noqa: ARG001 - what the schema is made of
@@ -52,12 +64,13 @@ def test_a_crash_after_the_claim_wedges_nothing(world: World) -> None:
         gate.call(opened(gate), "refund", ONE, key="k")
 
     assert forking.run(crash) == forking.KILLED
-    (action,) = (row[0] for row in world.sql("SELECT id FROM agentgate_actions"))
-    assert world.state(action) == "EXECUTING"
     with world.gate(tool) as gate:
-        proposal = gate.reconcile(action, applied=False, by="ada", evidence="looked", tenant="acme")
-        assert proposal.state == "READY"
-        assert gate.cancel(proposal, by="ada").state == "REFUSED"
+        proposal = gate.propose(opened(gate), "refund", ONE, key="k")
+        assert proposal.state == "EXECUTING"
+        assert leave(gate, proposal).state == state
+        gate.call(opened(gate), "refund", ONE, key="k")
+        assert isinstance(gate.call(opened(gate), "refund", ONE, key="another"), Done)  # and nobody stands in the way
+    assert world.downstream.total == effects + 1
 
 
 def test_every_state_has_an_exit_that_an_event_reaches() -> None:
@@ -89,6 +102,7 @@ def test_an_owner_that_lives_is_not_reaped_by_the_age_of_its_work(world: World) 
         for _ in range(20):
             clock.advance(timedelta(seconds=59))
             assert isinstance(other.call(run, "hold", {}, key="k"), Running)
+            assert (other.sweep().crashed, other.sweep().lease_lost) == (0, 0)
             owner._shop._renew((world.value("SELECT fence FROM agentgate_attempts"),))  # as its heartbeat does
         leave.set()
         thread.join()

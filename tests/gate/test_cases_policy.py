@@ -95,7 +95,8 @@ def test_the_kill_switch_before_the_claim_always_blocks_and_after_it_never_prete
         thread = threading.Thread(target=lambda: ends.append(gate.call(run, "act", {}, key="claimed")))
         thread.start()
         assert entered.wait(30)
-        world.pause()
+        paused = gate.pause(by="ada", reason="stop it")
+        assert len(paused.executing) == 1
         assert isinstance(gate.call(run, "act", {}, key="claimed"), agentgate.Running)
         assert world.value("SELECT executing FROM agentgate_runs WHERE name = 'ticket-1'") == 1
         blocked = gate.call(run, "act", {}, key="later")
@@ -104,6 +105,7 @@ def test_the_kill_switch_before_the_claim_always_blocks_and_after_it_never_prete
     assert isinstance(blocked, Refused)
     assert blocked.reason == "paused"
     assert isinstance(ends[0], Done)
+    assert [one.action for one in paused.executing] == [ends[0].action]
 
 
 def test_the_full_input_of_a_decision_is_recorded(world: World) -> None:

@@ -1,17 +1,17 @@
-"""Cases of other people's loops, "the record". One test per line that this version can meet through the gate.
-
-What is deleted or edited is found by `verify` and its own room of tests; here stands what the gate itself owes.
-"""
+"""Cases of other people's loops, "the record". One test per line; docs/cases.md names what else holds each."""
 
 import logging
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import agentgate
-from agentgate import Done, Limits, NotFound, Refused, Unknown
+from agentgate import Done, Effect, Limits, NotFound, Refused, Unknown
 from agentgate.testing import FakeClock, ScriptedPolicy
+from support import forking
 from support.worlds import World, gates, named, opened
 
 ONE = {"account": "a1", "cents": 1}
@@ -53,6 +53,88 @@ def test_chains_do_not_fork_under_concurrent_writers(world: World) -> None:
     assert world.downstream.total == 32
     assert not world.broken()
     assert world.value("SELECT n FROM agentgate_runs WHERE name = 'ticket-1'") == 32 * 3
+
+
+def test_the_last_three_receipts_deleted_are_found_also_where_the_run_is_set_back_with_them(world: World) -> None:
+    with world.gate() as gate:
+        run = opened(gate)
+        for step in range(3):
+            gate.call(run, "refund", {"account": "a1", "cents": step})
+    assert not world.damage()
+    world.sql("DELETE FROM agentgate_events WHERE run = ? AND n > 6", run.id)
+    assert world.broken()
+    assert not agentgate.verify(world.url).ok
+    world.sql(
+        "UPDATE agentgate_runs SET n = 6, head = (SELECT hash FROM agentgate_events WHERE run = id AND n = 6) "
+        "WHERE id = ?",
+        run.id,
+    )
+    found = agentgate.verify(world.url)
+    assert not found.ok  # the rows that those receipts made stand there without them
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE agentgate_payloads SET content = X'7B7D' WHERE kind = 'arguments'",
+        "UPDATE agentgate_payloads SET content = X'7B7D' WHERE kind = 'result'",
+        "UPDATE agentgate_actions SET state = 'REFUSED'",
+        "UPDATE agentgate_attempts SET state = 'failed'",
+        "UPDATE agentgate_events SET event = CAST(replace(event, 'agent:support', 'agent:another') AS BLOB)",
+    ],
+)
+def test_arguments_a_result_a_state_or_an_event_that_was_edited_are_found(world: World, edit: str) -> None:
+    with world.gate() as gate:
+        gate.call(opened(gate), "refund", ONE)
+    assert not world.damage()
+    world.sql(edit)
+    assert not agentgate.verify(world.url).ok
+
+
+def test_a_chain_goes_on_in_the_next_process_and_a_start_without_an_end_gets_exactly_one(world: World) -> None:
+    """Its head is in the database alone; who comes back, or a sweep, ends what a dead process began."""
+
+    def die() -> None:
+        forking.die()
+
+    tool = named("act", die)
+
+    def crash() -> None:
+        with world.gate(tool) as gate:
+            gate.call(opened(gate), "act", {}, key="k")
+
+    assert forking.run(crash) == forking.KILLED
+    assert not world.broken()
+    with world.gate(tool) as gate:
+        assert gate.sweep().crashed == 1
+        unknown = gate.call(opened(gate), "act", {}, key="k")
+        assert gate.sweep().crashed == 0
+    assert isinstance(unknown, Unknown)
+    assert world.words(unknown.action)[:3] == ["proposed", "started", "in_doubt"]
+    assert world.words(unknown.action).count("in_doubt") == 1
+    assert not world.damage()
+
+
+def test_no_transaction_is_held_open_across_the_effect(world: World) -> None:
+    """A second connection writes while the effect runs, and is not kept waiting."""
+    wrote: list[str] = []
+
+    def act(*, effect: Effect) -> None:
+        with closing(world.connect()) as connection:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("ROLLBACK")
+        wrote.append(effect.action_id)
+
+    ways: list[Callable[[agentgate.Gate, agentgate.Run], agentgate.Outcome]] = [
+        lambda gate, run: gate.call(run, "act", {}),
+        lambda gate, run: gate.execute(gate.propose(run, "act", {})),
+        lambda gate, run: gate.execute(gate.propose_many(run, [agentgate.Call("act", {})])[0]),
+    ]
+    with world.gate(named("act", act)) as gate:
+        run = opened(gate)
+        assert all(isinstance(way(gate, run), Done) for way in ways)
+    assert len(wrote) == len(ways)
 
 
 def test_every_call_that_completes_has_a_start_and_exactly_one_end(world: World) -> None:

@@ -269,11 +269,11 @@ def test_a_key_is_not_burnt_by_a_pause_a_limit_or_an_expired_question(world: Wor
         run = opened(gate)
         assert isinstance(gate.call(run, "refund", ONE, key="k"), Held)
         clock.advance(timedelta(hours=24))
-        world.pause()
+        gate.pause(by="ada", reason="look first")
         paused = gate.call(run, "refund", ONE, key="k")
         assert isinstance(paused, Refused)
         assert paused.retryable
-        world.pause(paused=False)
+        gate.resume(by="ada")
         clock.advance(timedelta(minutes=1))
         assert isinstance(gate.call(run, "refund", ONE, key="k"), Done)
         limited = opened(gate, "limited", limits=Limits(actions=0))
