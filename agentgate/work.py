@@ -9,6 +9,7 @@ of its caller: `run_here`.
 import asyncio
 import atexit
 import contextvars
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
@@ -304,6 +305,15 @@ def _wait_through(over: threading.Event) -> BaseException | None:
         except BaseException as error:  # noqa: BLE001 - handed back, to go on once what is waited for is done
             first = first or error
     return first
+
+
+def _forget() -> None:
+    """Take nothing for at work in a child whose effects run in its parent: there the leases tell."""
+    _at_work.clear()
+    _recording.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 @atexit.register

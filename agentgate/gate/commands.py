@@ -26,6 +26,7 @@ _WHY_NOT_ABANDON = {
     State.HELD: "it has not started; say: cancel",
     State.ABANDONED: "nothing is left to do",
 }
+_KNOWN = "nobody needs to give up: its outcome is known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,8 @@ class Commander:
         def abandoned(transaction: Transaction) -> None:
             file = transaction.file(action)
             if advance(file.action.state, "abandoned") is None:
-                why = _WHY_NOT_ABANDON.get(file.action.state, "nobody needs to give up: its outcome is known")
+                known = "say what happened with: reconcile" if file.action.unresolved else _KNOWN
+                why = _WHY_NOT_ABANDON.get(file.action.state, known)
                 raise NotPossible(f"action {action}", "abandon it", file.action.state, why)
             transaction.draft.add("abandoned", {"by": by}, action=action, payloads=texts)
             release(transaction, action, parallel=False)

@@ -211,7 +211,7 @@ class Executor:
             NotFound: no such action in this tenant.
         """
         look = self._look(tenant, action, asking=True)
-        if not has_probe(self._tool(mind, look), look.file):
+        if look.sealed is not None or not has_probe(self._tool(mind, look), look.file):
             return None
         self._probe(mind, look)
         with self.ledger.database.read() as connection:
@@ -219,11 +219,17 @@ class Executor:
         return found is not None and found.unresolved == 0
 
     def _probe(self, mind: Mind, look: Look) -> Claim | Ran | Outcome | None:
-        """Ask whether it happened; an answer about what has moved meanwhile is dropped."""
+        """Ask whether it happened; an answer about what has moved meanwhile is dropped.
+
+        Raises:
+            Sealed: what it would be asked about cannot be read; the action stays as it is.
+        """
+        if look.sealed is not None:
+            raise look.sealed
         tool = self._tool(mind, look)
         assert tool is not None  # it has a probe
         answer = self.prober.ask(tool, look.file, look.value("arguments"))
-        return self._change(look, partial(self.prober.record, tool=tool, answer=answer))
+        return _as_seen(self._change(look, partial(self.prober.record, tool=tool, answer=answer)), look)
 
     def _runs_again(self, mind: Mind, look: Look, now_us: int, *, by: Asker | None) -> bool:
         tool, action = self._tool(mind, look), look.file.action
@@ -268,10 +274,12 @@ class Executor:
             thought=replace(thought, judgement=judgement),
             chance=chance(self.ledger, self.settings),
         )
-        step = self._change(look, work, documents=mind.documents)
-        if isinstance(step, Unknown) and isinstance(look.outcome, Unknown):  # what hangs on it was seen by the look
-            return replace(step, question=look.outcome.question, late=look.outcome.late)
-        return step
+        return _as_seen(self._change(look, work, documents=mind.documents), look)
+
+
+def _as_seen(step: Claim | Ran | Outcome | None, look: Look) -> Claim | Ran | Outcome | None:
+    """Answer of what is unknown still with all that the look saw: what hangs on it, and what its attempts have said."""
+    return look.outcome if isinstance(step, Unknown) and isinstance(look.outcome, Unknown) else step
 
 
 def _claimed(
