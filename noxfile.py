@@ -88,7 +88,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def kill(session: nox.Session) -> None:
-    """Kill processes at every statement, and at random, for a night: AGENTGATE_KILL_ROUNDS says how often."""
+    """Kill processes at every statement, and at random: AGENTGATE_KILL_ROUNDS of them, 336 random kills each."""
     session.install(".[test]")
     rounds = os.environ.get("AGENTGATE_KILL_ROUNDS", "3")
     session.run("pytest", "tests/faults", "-k", "kill", *session.posargs, env={"AGENTGATE_KILL_ROUNDS": rounds})

@@ -178,6 +178,7 @@ class Unknown:
     """It may have happened; it will not be run again blindly.
 
     Args:
+        attempt: the newest there was; whoever reconciles it says of which they have found something out.
         question: the operator's question that hangs on it, where one was asked.
         error: what is known, in words that a model can act on.
         abandoned: whether a named person gave up knowing.
@@ -187,6 +188,7 @@ class Unknown:
     action: str
     digest: str
     reason: str
+    attempt: int
     question: Approval | None = None
     error: Error
     abandoned: bool = False

@@ -45,6 +45,12 @@ def cancel(*, id: str, url: str, tenant: str, by: str, note: str, json: bool) ->
 )
 @click.option("--result", metavar="JSON", callback=arguments.result, help="What the loop is told of what happened.")
 @click.option("--worker-known-dead", is_flag=True, help="The worker that began it is known not to come back.")
+@click.option(
+    "--attempt",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of which it was found out; refused where a later one began.",
+)
 @answering
 def reconcile(
     *,
@@ -56,6 +62,7 @@ def reconcile(
     evidence: str,
     result: Json,
     worker_known_dead: bool,
+    attempt: int | None,
     json: bool,
 ) -> int:
     """Say what was found out about an action whose outcome is unknown."""
@@ -71,6 +78,7 @@ def reconcile(
             evidence=evidence,
             result=result,
             worker_known_dead=worker_known_dead,
+            attempt=attempt,
             tenant=tenant,
         )
     found = "applied" if applied else "not applied"

@@ -182,6 +182,7 @@ class Reader:
             action=action.id,
             digest=action.digest.hex(),
             reason=action.reason or "unknown_outcome",
+            attempt=action.attempts,
             question=self.approval(file) if asked else None,
             error=doubt(action.reason, self.stored(action).error if action.result_n is not None else None),
             abandoned=action.state is State.ABANDONED,

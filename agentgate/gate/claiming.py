@@ -205,6 +205,7 @@ def doubtful(transaction: Transaction, file: ActionFile, reason: str | None, jud
         action=action.id,
         digest=action.digest.hex(),
         reason=action.reason or "unknown_outcome",
+        attempt=action.attempts,
         error=doubt(action.reason),
     )
 

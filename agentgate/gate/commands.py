@@ -96,23 +96,27 @@ class Commander:
         evidence: object,
         result: object,
         worker_known_dead: bool,
+        attempt: int | None,
     ) -> None:
         """Record what somebody found out about an action whose outcome is unknown.
 
         Raises:
-            Misuse: a verdict that is neither True nor False.
-            NotPossible: nothing about it is in doubt.
+            Misuse: a verdict that is neither True nor False, or an attempt that is no number.
+            NotPossible: nothing about it is in doubt, or its newest attempt is another one.
             NotCanonical: the evidence or the result is no JSON value.
         """
         for name, said in (("applied", applied), ("worker_known_dead", worker_known_dead)):
             if type(said) is not bool:  # an event that holds anything else is one that no reader accepts
                 raise Misuse(f"{name}: say True or False")
+        if attempt is not None and (type(attempt) is not int or attempt < 1):
+            raise Misuse("attempt: give the number of an attempt, from 1, or None for whichever is the newest")
         proof = self.ledger.payload("evidence", canonical(snapshot(evidence)))
         seen = snapshot(result) if result is not None else None
         key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
 
         def reconciled(transaction: Transaction) -> None:
             file = transaction.file(action)
+            _check_attempt(file, attempt)
             self._check_in_doubt(file, applied=applied)
             recording.reconcile(
                 transaction.draft,
@@ -144,6 +148,14 @@ class Commander:
     def _result(self, key: bytes | None, file: ActionFile, seen: Json) -> recording.Kept:
         observation = Observation(status="ok", value=seen, notes=("reconciled",))
         return kept(self.ledger, key, file, observation)
+
+
+def _check_attempt(file: ActionFile, attempt: int | None) -> None:
+    """Refuse what was found out before another attempt started: of that one it says nothing."""
+    made = file.action.attempts
+    if attempt is not None and attempt != made:
+        remedy = f"what was found out about attempt {attempt} says nothing of attempt {made}; look again"
+        raise NotPossible(f"action {file.action.id}", "reconcile it", file.action.state, remedy)
 
 
 def note_payloads(ledger: Ledger, note: str) -> tuple[Payload, ...]:

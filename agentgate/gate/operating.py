@@ -43,6 +43,7 @@ class Operating:
         evidence: object,
         result: object = None,
         worker_known_dead: bool = False,
+        attempt: int | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> Proposal:
         """Say what was found out about an action whose outcome is unknown.
@@ -54,10 +55,12 @@ class Operating:
             evidence: what shows it; any JSON value, kept as a payload.
             result: what the loop is told of an action that happened.
             worker_known_dead: whether its worker is known not to come back.
+            attempt: of which it was found out: `Unknown.attempt`. Where another one has started since, nothing is
+                recorded. Without it the verdict is taken to be about whichever is the newest.
             tenant: of an action given by its id.
 
         Raises:
-            NotPossible: nothing about it is in doubt.
+            NotPossible: nothing about it is in doubt, or it was found out of another attempt than its newest.
         """
         tenant, id_ = named(action, tenant)
         self._shop.executor.settle_lease(tenant, id_)
@@ -69,6 +72,7 @@ class Operating:
             evidence=evidence,
             result=result,
             worker_known_dead=worker_known_dead,
+            attempt=attempt,
         )
         return self._shop.proposal(tenant, id_, repeated=True)
 

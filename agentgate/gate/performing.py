@@ -306,8 +306,9 @@ class Performer:
         action = claim.file.action
         digest = action.digest.hex()
         if recorded is None:
+            attempt = claim.attempt.number
             return self._found(action.id) or Unknown(
-                action=action.id, digest=digest, reason="lease_lost", error=doubt("lease_lost")
+                action=action.id, digest=digest, reason="lease_lost", attempt=attempt, error=doubt("lease_lost")
             )
         ended = recorded.ended
         if ended.known == "succeeded" and ended.observation is not None:
@@ -326,7 +327,13 @@ class Performer:
                 retryable=ended.retryable,
                 notes=() if ended.observation is None else ended.observation.notes,
             )
-        return Unknown(action=action.id, digest=digest, reason=ended.code, error=doubt(ended.code, error))
+        return Unknown(
+            action=action.id,
+            digest=digest,
+            reason=ended.code,
+            attempt=recorded.file.action.attempts,
+            error=doubt(ended.code, error),
+        )
 
     def _found(self, action: str) -> Outcome | None:
         """Read what the record says of an action whose attempt was ended by somebody else; None where it is READY."""

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 
 import agentgate
-from agentgate import Done, Gate, Late, NotFound, NotPossible, Proposal, Unknown
+from agentgate import Done, Gate, Late, Misuse, NotFound, NotPossible, Proposal, Unknown
 from agentgate.cli import pages
 from agentgate.clock import to_datetime
 from agentgate.gate import reading
@@ -188,3 +190,37 @@ def test_by_id_an_outcome_is_handed_back_to_its_own_principal_alone(world: World
         assert world.words(done.action) == before
         with pytest.raises(agentgate.Misuse, match=r"^principal: "):
             gate.execute(done.action, tenant="acme", principal="")
+
+
+def test_what_was_found_out_before_another_attempt_began_says_nothing_of_it(world: World, clock: FakeClock) -> None:
+    """Two people look at once and find nothing; one says so, it runs again, and its worker is lost after the effect."""
+    tried, paid = [], []
+
+    def pay(account: str) -> str:
+        tried.append(account)
+        if len(tried) > 1:
+            paid.append(account)
+        raise ConnectionResetError
+
+    with world.gate(named("pay", pay), clock=clock) as gate:
+        begun = gate.propose(opened(gate), "pay", ACCOUNT, key="k1")
+        unknown = gate.execute(begun)
+        assert isinstance(unknown, Unknown)
+        assert unknown.attempt == 1
+        say = partial(gate.reconcile, begun, applied=False, by="ops:ada", evidence="nothing there")
+        say(attempt=unknown.attempt)
+        again = gate.execute(begun)
+        assert isinstance(again, Unknown)
+        assert again.attempt == 2
+        before = len(world.events())
+        with pytest.raises(NotPossible, match="attempt 1 says nothing of attempt 2"):
+            say(attempt=unknown.attempt)
+        numberless: list[Any] = [0, True, "2"]
+        for attempt in numberless:
+            with pytest.raises(Misuse, match="attempt"):
+                say(attempt=attempt)
+        assert len(world.events()) == before
+        say(applied=True, attempt=again.attempt)
+        assert isinstance(gate.execute(begun), Done)
+        assert paid == ["a"]
+    assert not world.damage()

@@ -21,7 +21,10 @@ OUTCOMES: list[tuple[Outcome, str]] = [
     (Held(**NAMED, approval=QUESTION), "approval_required"),
     (Refused(**NAMED, reason="policy_denied", error=Error(code="policy_denied", message="no")), "policy_denied"),
     (Running(**NAMED, until=AT), "executing"),
-    (Unknown(**NAMED, reason="crashed", error=Error(code="unknown_outcome", message="perhaps")), "unknown_outcome"),
+    (
+        Unknown(**NAMED, reason="crashed", attempt=1, error=Error(code="unknown_outcome", message="perhaps")),
+        "unknown_outcome",
+    ),
 ]
 
 
