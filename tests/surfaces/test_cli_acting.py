@@ -86,6 +86,17 @@ def test_reconcile_says_that_it_did_not_happen_and_the_action_may_run_again(worl
     assert ran("reconcile", action, world.url, *TENANT, "--applied", "--by", "x", "--evidence", "x").code == 1
 
 
+def test_reconcile_of_an_attempt_that_is_not_the_newest_is_refused(world: World) -> None:
+    action = _unknown(world).action
+    options = ("--not-applied", "--by", "ops:ada", "--evidence", "none", "--attempt")
+    refused = ran("reconcile", action, world.url, *TENANT, *options, "2")
+    assert refused.code == 1
+    assert "look again" in refused.err
+    assert world.state(action) == "UNKNOWN"
+    assert ran("reconcile", action, world.url, *TENANT, *options, "1").code == 0
+    assert world.state(action) == "READY"
+
+
 def test_evidence_is_taken_from_a_file(world: World, tmp_path: Path) -> None:
     action = _unknown(world).action
     book = tmp_path / "book.txt"
