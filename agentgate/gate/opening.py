@@ -139,14 +139,10 @@ def register(ledger: Ledger, tools: Iterable[AnyTool], *, lease: timedelta) -> N
 
 def _check_kept(spec: ToolSpec, *, has_key: bool) -> None:
     """Refuse what a spec may say and this gate would not do: a promise nobody keeps is worse than none."""
-    asked = (
-        ("/parallel", spec.parallel and spec.risk != "read_only", "leave it out: writes to one resource take turns"),
-    )
+    if spec.parallel and spec.risk != "read_only":
+        raise SpecRefused(spec.name, "/parallel", "writes to one resource take turns", "leave it out")
     if spec.sensitive and not has_key:
         raise SpecRefused(spec.name, "/sensitive", "this gate has no key to seal them with", "open it with sealing=")
-    for path, is_asked, remedy in asked:
-        if is_asked:
-            raise SpecRefused(spec.name, path, "this version of the gate does not do it", remedy)
     never_filled = spec.refused_defaults()
     if never_filled:
         log.warning("defaults never filled: their own subschemas refuse them", tool=spec.name, paths=list(never_filled))
