@@ -2,7 +2,7 @@
 
 import click
 
-from agentgate.cli.terminal import say_json
+from agentgate.cli.terminal import complain, say_json
 from agentgate.errors import AgentgateError, Damaged, NotPossible
 from agentgate.printable import clipped, printable
 
@@ -27,7 +27,7 @@ def exit_code(error: AgentgateError) -> int:
 
 def tell(error: AgentgateError, *, json: bool) -> None:
     """Say on stderr what went wrong, and with ``--json`` as the (last) document on stdout."""
-    click.echo(f"agentgate: {one_line(str(error))}", err=True)
+    complain(f"agentgate: {one_line(str(error))}")
     if json:
         say_json({"error": {"code": error.code, "message": str(error)}})
 

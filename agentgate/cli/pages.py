@@ -1,10 +1,12 @@
 """What people read of runs, actions and events: lines of text, with nothing of the record in them unescaped."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from agentgate.canonical import Json
 from agentgate.gate.inbox import Waiting
+from agentgate.gate.names import DEFAULT_TENANT
 from agentgate.gate.views import ActionSummary, ActionView, ApprovalView, AttemptView, EventView, RunSummary, Step
 from agentgate.outcome import Late
 from agentgate.policy.decision import Decision
@@ -86,14 +88,32 @@ def waiting_table(found: Iterable[Waiting]) -> Iterator[str]:
             "-" if one.tool is None else tool(one.namespace, one.tool),
             "-" if one.name is None else text(one.name),
             "every one" if one.tenant is None else text(one.tenant),
-            f"agentgate {_THEN[one.kind]} {one.action or one.run or ''}".rstrip(),
+            _then(one),
         )
         for one in found
     )
     return table(head, rows)
 
 
-_THEN = {"paused": "resume", "held": "show", "unknown": "reconcile", "halted": "close"}
+def _then(one: Waiting) -> str:
+    """Write the command that goes on with something, as a shell takes it."""
+    if one.kind != "paused":
+        return f"agentgate {_THEN[one.kind]} {one.action or one.run}{_whose(one.tenant)}"
+    named = (("--tool", one.tool), ("--namespace", one.namespace or None), ("--tenant", one.tenant))
+    options = "".join(f" {name} {_quoted(value)}" for name, value in named if value is not None)
+    return f"agentgate resume{options or ' --all'}"
+
+
+def _whose(tenant: str | None) -> str:
+    """Write whose an action or a run is, where a command would not take it for that by itself."""
+    return "" if tenant in (None, DEFAULT_TENANT) else f" --tenant {_quoted(str(tenant))}"
+
+
+def _quoted(name: str) -> str:
+    return printable(shlex.quote(name))
+
+
+_THEN = {"held": "show", "unknown": "reconcile", "halted": "close"}
 
 
 def run_table(runs: Iterable[RunSummary], *, tenants: bool) -> Iterator[str]:
@@ -191,7 +211,7 @@ def action_page(action: ActionView) -> Iterator[str]:
         yield from _step(step)
     following = _NEXT.get(summary.state)
     if following is not None:
-        yield _line("next", following.format(id=summary.id))
+        yield _line("next", following.format(id=summary.id + _whose(action.run.tenant)))
 
 
 def _attempt(attempt: AttemptView) -> str:

@@ -4,7 +4,6 @@ Where our own errors end a command, `agentgate.cli.arguments.answering` has said
 from outside: a wrong usage, an interrupt, a reader that went away, a defect.
 """
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,9 +16,10 @@ from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_l
 from agentgate.cli.looking import events, runs, show, waiting
 from agentgate.cli.making import demo, migrate, seal_key
 from agentgate.cli.stopping import pause, resume, sweep
-from agentgate.cli.terminal import prepare, say_json
+from agentgate.cli.terminal import Unwritten, complain, leave, open_closed, prepare, say_json
 
 DISTRIBUTION = "agentgate-ledger"
+_UNREAD = "what was to be done may be done: look with agentgate waiting or show"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -42,6 +42,7 @@ for _command in (migrate, seal_key, demo, *_LOOKING, *_ACTING):
 def run(arguments: Sequence[str] | None) -> int:
     """Run the program; whatever ends it, return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    open_closed()
     prepare(sys.stdout)
     prepare(sys.stderr)
     try:
@@ -53,6 +54,10 @@ def run(arguments: Sequence[str] | None) -> int:
         return _misused(error, json="--json" in given)
     except BrokenPipeError:
         return _reader_gone()
+    except Unwritten as error:
+        leave(sys.stdout)
+        complain(f"agentgate: stdout cannot be written ({error}); {_UNREAD}")
+        return COULD_NOT
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - a defect of ours must not end like "found something", which is 1
@@ -76,10 +81,7 @@ def _flushed(code: int) -> int:
 
 
 def _reader_gone() -> int:
-    """Let Python's own last flush of stdout end well, where there is nobody to read it."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    leave(sys.stdout)
     return PIPE_CLOSED
 
 
@@ -87,7 +89,7 @@ def _misused(error: click.ClickException, *, json: bool) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = "agentgate" if context is None else context.command_path
     message = error.format_message().removesuffix(".")
-    click.echo(f"{path}: {one_line(message)} (see: {path} --help)", err=True)
+    complain(f"{path}: {one_line(message)} (see: {path} --help)")
     if json:
         say_json({"error": {"code": "usage", "message": message}})
     return COULD_NOT

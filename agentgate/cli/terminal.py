@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol, TextIO
 
 import click
@@ -16,6 +17,20 @@ from agentgate.clock import SystemClock
 from agentgate.printable import printable_json
 
 _EVERY_US = 100_000
+
+
+class Unwritten(Exception):
+    """Stdout takes nothing more, for another reason than that its reader went away."""
+
+
+def open_closed() -> None:
+    """Give a process that was started without stdout or stderr one that leads nowhere."""
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def prepare(stream: TextIO) -> None:
@@ -28,12 +43,36 @@ def prepare(stream: TextIO) -> None:
 def say(lines: Iterable[str]) -> None:
     """Write lines to stdout."""
     for line in lines:
-        click.echo(line)
+        _write(line)
 
 
 def say_json(document: Mapping[str, Json]) -> None:
     """Write one JSON document on one line of printable ASCII."""
-    click.echo(printable_json(dict(document)))
+    _write(printable_json(dict(document)))
+
+
+def _write(line: str) -> None:
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritten(error.strerror) from error
+
+
+def complain(line: str) -> None:
+    """Write a line to stderr, as far as anybody can read it: the exit code says it as well."""
+    try:
+        click.echo(line, err=True)
+    except OSError:
+        leave(sys.stderr)
+
+
+def leave(stream: TextIO) -> None:
+    """Let Python's own last flush of a stream end well, where nothing can be written to it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def moves_cursor(stream: TextIO) -> bool:

@@ -162,7 +162,7 @@ def test_waiting_lists_all_that_waits_for_a_person(world: World) -> None:
     assert documents[1]["until_us"] > documents[1]["since_us"]
     lines = ran("waiting", world.url, *TENANT).out.splitlines()
     assert len(lines) == 5
-    assert lines[3].endswith(f"agentgate reconcile {unknown.action}")
+    assert lines[3].endswith(f"agentgate reconcile {unknown.action} --tenant acme")
     assert not unseen("".join(lines))
     assert ran("waiting", world.url, "--tenant", "nobody", "--json").documents == [documents[0]]
 
