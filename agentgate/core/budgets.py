@@ -65,6 +65,15 @@ Used: TypeAlias = tuple[Place, str]
 Moves: TypeAlias = dict[Used, int]
 
 TENANT = Place(kind="tenant")
+_MOST_USED = 2**63 - 1  # what a row of any database can hold
+
+
+def held(used: int) -> int:
+    """Return what is used as a budget's row holds it: runs together may spend more than any row can say.
+
+    Only what is charged grows that far, and it never gets less again; so what stays at the most loses nothing.
+    """
+    return min(used, _MOST_USED)
 
 
 def tool(namespace: str, name: str) -> Place:
@@ -155,7 +164,7 @@ class Book:
     def _pairs(self, places: Iterable[Place]) -> list[tuple[Budget, Budget]]:
         read = [one for place in places for one in self._read.get(place, ())]
         moved = self._moved() if read else {}
-        return [(one, replace(one, used=one.used + moved.get((one.place, one.measure), 0))) for one in read]
+        return [(one, replace(one, used=held(one.used + moved.get((one.place, one.measure), 0)))) for one in read]
 
     def _moved(self) -> Moves:
         sums: Counter[Used] = Counter()

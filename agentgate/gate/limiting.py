@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agentgate.canonical import Json, canonical
-from agentgate.core.budgets import MEASURES, TENANT, Budget, Place, account, tool
+from agentgate.core.budgets import MEASURES, TENANT, Budget, Place, account, held, tool
 from agentgate.errors import Misuse, NotFound
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import check_name, check_tenant, check_text
@@ -86,7 +86,7 @@ def limit(ledger: Ledger, most: Mapping[str, int], *, tenant: str, place: Place,
         event = transaction.draft.add("limited", body, payloads=texts)
         used = budgets.used(connection, tenant=tenant, place=place) if bounds else {}
         new = [
-            Budget(place=place, measure=measure, most=bound, used=used[measure], n=event.n)
+            Budget(place=place, measure=measure, most=bound, used=held(used[measure]), n=event.n)
             for measure, bound in sorted(bounds.items())
         ]
         budgets.replace(connection, tenant, place, new)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from agentgate.core.budgets import MEASURES, Place
+from agentgate.core.budgets import MEASURES, Place, held
 from agentgate.errors import Damaged
 from agentgate.gate.auditing import Audit
 from agentgate.jcs import encodable
@@ -75,7 +75,7 @@ def _wrong(row: Row, sums: _Sums) -> str | None:
         return "nothing of its kind is measured so"
     place = Place(kind=of["kind"], namespace=of["namespace"], name=of["name"])
     try:
-        used = sums.used(place)[of["measure"]]
+        used = held(sums.used(place)[of["measure"]])
     except Damaged:
         return "what is used of it cannot be added up"
     return None if of["used"] == used else "not what its rows add up to: used"

@@ -16,6 +16,7 @@ from agentgate.outcome import Failed, Outcome, Refused, Unknown
 
 # A retry that is only in somebody's way for a moment is worth another pause; a pause or a block is not.
 _BRIEF = frozenset({"busy", "limit_parallel"})
+_LEAST_PAUSE_US = 100_000  # between two looks at what is in its way, however short the tool's own pauses are
 _JITTER = 2**32
 
 
@@ -63,7 +64,8 @@ def try_again(
         state.attempt_number = found.file.action.attempts  # counted by the record, not by this loop
         backoff = wait_exponential(multiplier=to_us(retry.wait) / 1e6, max=to_us(retry.longest_wait) / 1e6)
         since_us = found.now_us if hindered else None
-        planned = _sleep_us(found, _jittered(backoff(state), clock.random), since_us=since_us)
+        pause_us = max(_jittered(backoff(state), clock.random), _LEAST_PAUSE_US if hindered else 0)
+        planned = _sleep_us(found, pause_us, since_us=since_us)
         if planned is None or (until_us is not None and clock.monotonic_us() + planned > until_us):
             return False
         sleeps_us = planned

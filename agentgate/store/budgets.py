@@ -143,9 +143,16 @@ def _named(tenant: str, place: Place) -> dict[str, str | int]:
 
 
 def all_failed(connection: Connection, *, tenant: str, place: Place, most: int) -> bool:
-    """Tell whether the last ``most`` attempts of a tool that have ended are all known not to have happened."""
-    ends = _ENDS.rows(connection, tenant=tenant, namespace=place.namespace, tool=place.name, size=most)
-    return len(ends) == most and all(state == "failed" for (state,) in ends)
+    """Tell whether the last ``most`` attempts of a tool that have ended are all known not to have happened.
+
+    The last of the actions that were proposed last: that order has an index.
+    """
+    failed = 0
+    for (state,) in _ENDS.each(connection, tenant=tenant, namespace=place.namespace, tool=place.name, size=most):
+        if state != "failed":  # and no further row is read, however wide the bound is
+            return False
+        failed += 1
+    return failed == most
 
 
 def used(connection: Connection, *, tenant: str, place: Place) -> dict[str, int]:
