@@ -48,7 +48,7 @@ class FrontLock:
     def exclusive(self) -> Iterator[None]:
         """Hold the ledger alone."""
         until_us = self._clock.monotonic_us() + self._patience_us
-        threads = self._queue()
+        threads, me = self._queue(), threading.get_ident()
         try:
             if not threads.acquire(timeout=self._patience_us / 1e6):
                 raise self._busy()
@@ -59,6 +59,8 @@ class FrontLock:
                 _leave(threads)
             finally:
                 _leave(threads)  # where a KeyboardInterrupt came in between: a lock that stays is nobody's for ever
+            if threading.get_ident() != me:
+                self._abandon(threads)
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -74,6 +76,15 @@ class FrontLock:
         if self._pid != os.getpid():  # forked: the parent's threads, and what they hold, are not here
             self._threads, self._pid = threading.RLock(), os.getpid()
         return self._threads
+
+    def _abandon(self, threads: "threading.RLock") -> None:
+        """Queue somewhere else, once what one thread has locked was left in another, which cannot unlock it.
+
+        So it is where a web framework runs the two halves of a dependency in two threads of its pool. Between those who
+        stand in two queues the lock on the file decides.
+        """
+        if self._threads is threads:
+            self._threads = threading.RLock()
 
     def _busy(self) -> Unavailable:
         return Unavailable("locked", f"another writer held the ledger for {self._patience_us // 1_000} ms; try again")

@@ -73,8 +73,8 @@ _EARLIER = Statement(
         actions.c.request == bindparam("request"),
         actions.c.id != bindparam("but"),
         actions.c.dedupe_until_us > bindparam("at_us"),
-        # What is known not to have happened is no earlier one; an answer that came late may say otherwise.
-        or_(*(actions.c.state == state.value for state in sorted(TAKEN)), IN_DOUBT),
+        # What is known not to have happened is no earlier one; an answer that came late may say otherwise, rightly.
+        or_(*(actions.c.state == state.value for state in sorted(TAKEN)), IN_DOUBT, actions.c.reason == "happened"),
     )
     .order_by(actions.c.fence.desc())
     .limit(1)

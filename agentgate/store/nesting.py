@@ -6,15 +6,8 @@ from contextlib import contextmanager
 
 from agentgate.errors import Misuse
 
-
-class _Here(threading.local):
-    """What this thread is inside of."""
-
-    def __init__(self) -> None:
-        self.ledgers: set[Hashable] = set()
-
-
-_here = _Here()
+# (thread, ledger); not a thread's own, as what a thread has entered another one may have to leave.
+_inside: set[tuple[int, Hashable]] = set()
 
 
 def check(ledger: Hashable) -> None:
@@ -23,7 +16,7 @@ def check(ledger: Hashable) -> None:
     Raises:
         Misuse: this thread is inside a writing transaction of the ledger.
     """
-    if ledger in _here.ledgers:
+    if (threading.get_ident(), ledger) in _inside:
         raise Misuse(
             "this thread is inside a transaction of this ledger, and another one would wait for it for ever; "
             "end it first, or give execute and call its connection (connection=...)"
@@ -32,14 +25,15 @@ def check(ledger: Hashable) -> None:
 
 @contextmanager
 def inside(ledger: Hashable) -> Iterator[None]:
-    """Be inside a writing transaction of a ledger, in this thread.
+    """Be inside a writing transaction of a ledger, in this thread, until it is left: in this one or in another.
 
     Raises:
         Misuse: this thread is inside one already.
     """
     check(ledger)
+    mine = threading.get_ident(), ledger
     try:
-        _here.ledgers.add(ledger)
+        _inside.add(mine)
         yield
     finally:
-        _here.ledgers.discard(ledger)
+        _inside.discard(mine)
