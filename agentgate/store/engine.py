@@ -248,14 +248,25 @@ class Database:
         if "not a database" in words:
             return UnsafeStore(self.url, "is no SQLite database, or its head is damaged", "name another, or restore it")
         if self._read_only and where == "connect" and "readonly database" in words:
-            return Unavailable(
-                "interrupted", f"{self.url} was left in a transaction; undo it: agentgate migrate {self.url}"
-            )
+            return self._unreadable()
         if where == "commit":
             return Unavailable(where, words)
         if "malformed" in words or isinstance(original, self._module.IntegrityError):
             return Damaged(self.url, words)
         return Unavailable("locked" if _is_busy(original) else where, words)
+
+    def _unreadable(self) -> Unavailable:
+        """Say why a file could not be read without writing: SQLite needs to undo something, or to write beside it."""
+        assert self.path is not None  # only a file is opened to be read alone
+        beside = (self.path.with_name(self.path.name + end) for end in ("-journal", "-wal"))
+        if any(one.exists() for one in beside):
+            words = f"{self.url} was left in a transaction; undo it: agentgate migrate {self.url}"
+            return Unavailable("interrupted", words)
+        return Unavailable(
+            "folder",
+            f"{self.url} is read with files beside it, and this user may write none in {self.path.parent}; "
+            "look as a user who may, or at a copy in another folder",
+        )
 
     def _same_file(self) -> None:
         if self.path is None or self._identity is None:

@@ -5,17 +5,21 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 import agentgate
 from agentgate import Gate
+from agentgate.errors import Unavailable
 from agentgate.testing import ScriptedPolicy
+from support import forking
 from support.commands import Ran, ran, unseen
 from support.worlds import World, made, named
 
 ADA = ("--by", "ops:ada")
+NOBODY = 65_534
 WHY = ("--reason", "the bank is on fire")
 
 
@@ -125,3 +129,27 @@ def test_a_refusal_that_nobody_can_read_ends_with_its_code(world: World) -> None
         done = _with({"stdout": subprocess.PIPE, "stderr": full}, "close", "nope", world.url, *ADA, "--json")
     assert done.code == 2
     assert done.document["error"]["code"] == "not_found"
+
+
+def test_a_ledger_in_a_folder_that_may_not_be_written_is_not_said_to_be_in_a_transaction() -> None:
+    with TemporaryDirectory() as name:  # where any user may come to
+        folder = Path(name)
+        world = made(folder)
+
+        def look() -> None:
+            if not os.geteuid():
+                os.setuid(NOBODY)
+            with pytest.raises(Unavailable) as unavailable:
+                agentgate.verify(world.url)
+            assert unavailable.value.reason == "folder"
+            assert f"this user may write none in {folder}; look as a user who may" in str(unavailable.value)
+
+        if not os.geteuid():
+            for path in (folder, *folder.iterdir()):
+                os.chown(path, NOBODY, -1)
+        folder.chmod(0o500)
+        try:
+            assert forking.run(look) == 0
+        finally:
+            folder.chmod(0o700)
+        assert agentgate.verify(world.url).ok
