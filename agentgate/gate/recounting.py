@@ -69,7 +69,7 @@ def _wrong(row: Row, sums: _Sums) -> str | None:
     if not inspecting.fits(table, row):
         return "it holds what its columns cannot"
     of: dict[str, Any] = named(table, row)
-    if of["measure"] not in MEASURES[of["kind"]] or (
+    if of["measure"] not in MEASURES.get(of["kind"], ()) or (
         of["kind"] == "tenant" and (of["namespace"], of["name"]) != ("", "")
     ):
         return "nothing of its kind is measured so"

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from agentgate.core.budgets import TENANT, Budget, Place
 from agentgate.core.records import TAKEN
+from agentgate.errors import Damaged
 from agentgate.states import State
 from agentgate.store.actions import reserved
 from agentgate.store.schema import RESERVING, TRIED, actions, attempts, budgets, runs
@@ -167,6 +168,8 @@ def used(connection: Connection, *, tenant: str, place: Place) -> dict[str, int]
 def _used_by_tenant(connection: Connection, tenant: str) -> dict[str, int]:
     sums = dict.fromkeys(("actions", "parallel", "pending", "tokens", "money"), 0)
     for row in _OF_TENANT.each(connection, tenant=tenant):  # added up here: the database's own sum can overflow
+        if not all(type(value) is int for value in row):
+            raise Damaged(f"tenant {tenant}", "a run of it counts what is no number")
         sums = {name: total + value for (name, total), value in zip(sums.items(), row, strict=True)}
     return sums
 

@@ -4,7 +4,7 @@ A verifier compares tuples of columns. What the database holds may be of any typ
 `lenient` makes a connection hand that out instead of raising.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -196,15 +196,20 @@ def files(connection: Connection, ids: Sequence[str]) -> dict[str, Stored]:
     for first in range(0, len(ids), SIZE):
         some = ids[first : first + SIZE]
         asked = {f"id_{place}": some[min(place, len(some) - 1)] for place in range(SIZE)}
-        for row in _ACTIONS.rows(connection, **asked):
+        for row in _asked(found, 0, _ACTIONS.rows(connection, **asked)):
             found[row[0]] = replace(found[row[0]], action=row, lock=_lock_of(connection, row))
-        for row in _ATTEMPTS.rows(connection, **asked):
+        for row in _asked(found, _ATTEMPT_ACTION, _ATTEMPTS.rows(connection, **asked)):
             found[row[_ATTEMPT_ACTION]].attempts.append(row)
-        for row in _APPROVALS.rows(connection, **asked):
+        for row in _asked(found, _APPROVAL_ACTION, _APPROVALS.rows(connection, **asked)):
             found[row[_APPROVAL_ACTION]].approvals.append(row)
-        for row in _VOTES.rows(connection, **asked):
+        for row in _asked(found, 0, _VOTES.rows(connection, **asked)):
             found[row[0]].votes.append(row[1:])
     return found
+
+
+def _asked(found: Mapping[str, Stored], column: int, rows: list[Row]) -> Iterator[Row]:
+    """Yield the rows of those that were asked for: a damaged index leads to others."""
+    return (row for row in rows if row[column] in found)
 
 
 def _lock_of(connection: Connection, row: Row) -> Row | None:

@@ -132,6 +132,18 @@ OPS_fold, OPS["fold"] = OPS["fold"], fold
 """,
         "reconciled: it happened",
     ),
+    (
+        "sealing",
+        """
+def unsealed(given):
+    try:
+        return OPS_open(given)
+    except Refusal:
+        return {"base64": "", "salt": ""}
+OPS_open, OPS["open"] = OPS["open"], unsealed
+""",
+        "another payload's text",
+    ),
 ]
 
 

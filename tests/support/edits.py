@@ -24,6 +24,7 @@ PROVED = tuple(name for name in COLUMNS if name not in VOLATILE)
 WORDS: dict[str, tuple[str, ...]] = {
     "runs.state": tuple(RunState),
     "actions.state": tuple(STATES),
+    "actions.confirmed": ("yes", "no"),
     "attempts.state": ("open", "succeeded", "failed", "in_doubt"),
     "approvals.kind": ("approval", "question"),
     "approvals.state": ("pending", "granted", "used", "rejected", "expired", "revoked", "void"),

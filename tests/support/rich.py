@@ -170,6 +170,9 @@ class Story:
         gate, run = self.gate, self.run
         gate.call(run, "pay", b'{ "account": "a1", "cents": 1e1 }', key="k1", provenance={"thread": 7})
         gate.call(run, "pay", {"account": "a1", "cents": 10}, key="k1")
+        for word in ("confirmed", "contradicted"):
+            done = self.call("checked", tool="pay", cents=11, key=word)
+            self.add(done.action, word, {"attempt": 1, "name": "is_paid", "version": "1"})
         self.call("a1", tool="look")
         gate.call(run, "pay", {"account": "a1", "cents": 600})
         gate.call(run, "pay", b'{"account": "a1", "cents": "many"}', key="k2")
