@@ -47,8 +47,15 @@ class EnvironmentSecrets:
         if type(self.prefix) is not str or not self.prefix:
             raise Misuse("prefix: give what the variables that hold secrets begin with")
 
-    def __call__(self, name: str) -> str | None:
-        return os.environ.get(self.prefix + re.sub(r"[-.]", "_", name).upper())
+    def __call__(self, name: str) -> str | bytes | None:
+        """Read the secret of this name; as bytes where its variable holds no text."""
+        value = os.environ.get(self.prefix + re.sub(r"[-.]", "_", name).upper())
+        return value if value is None or _is_whole(value) else os.fsencode(value)
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text holds whole characters alone, so that it can be written as bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ def _read(name: str, answer: Answer) -> str | bytes | ToolError:
     value = answer.value
     if value is None or value in ("", b""):
         return _failure(MISSING, f"there is no secret {name!r}")
-    if value is _AWAITABLE or not (type(value) is str or type(value) is bytes):
+    if value is _AWAITABLE or not (type(value) is bytes or (type(value) is str and _is_whole(value))):
         return _failure(UNAVAILABLE, f"the secret {name!r} is no text: its provider is a function that returns one")
     return value
 

@@ -183,18 +183,27 @@ def _lower(quoted: str) -> str:
 def veiled_exception(error: BaseException, veil: Veil) -> BaseException:
     """Take the values out of an exception of the caller's own that is passed on, and out of all it was raised from.
 
-    It is changed in place. One that tells them still, because its class keeps them where nobody can reach, is replaced
-    by one that says nothing.
+    It is changed in place. One that tells them still, because its class keeps them where nobody can reach, or that
+    cannot be looked at, is replaced by one that says nothing.
     """
     if not veil:
         return error
-    for one in _chain(error):
-        _veil_fields(one, veil)
-    told = "".join((*traceback.format_exception(error), *(repr(one) for one in _chain(error))))
-    if veil.text(told) == told:
+    try:
+        veiled = _is_veiled(error, veil)
+    except Exception:  # noqa: BLE001 - a class of the caller's own: what it raises here interrupts nobody
+        veiled = False
+    if veiled:
         return error
     known = (kind for kind in (KeyboardInterrupt, SystemExit, CancelledError) if isinstance(error, kind))
     return next(known, BaseException)()
+
+
+def _is_veiled(error: BaseException, veil: Veil) -> bool:
+    """Take the values out of an exception and all it was raised from; tell whether it shows none of them now."""
+    for one in _chain(error):
+        _veil_fields(one, veil)
+    told = "".join((*traceback.format_exception(error), *(repr(one) for one in _chain(error))))
+    return veil.text(told) == told
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
