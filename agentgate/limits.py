@@ -9,6 +9,7 @@ from agentgate.errors import Misuse
 from agentgate.jcs import LARGEST_INTEGER
 
 _TIMES = frozenset({"active", "wall"})
+_LONGEST = timedelta(days=LARGEST_INTEGER // 86_400_000_000)  # what an event can hold, in microseconds
 # The same outcome is looked for among the run's last 16 actions: one more than a warning must still fit in there.
 FEWEST_REPEATS, MOST_REPEATS = 2, 15
 
@@ -50,8 +51,11 @@ class Limits:
             if value is None:
                 continue
             if field.name in _TIMES:
-                if not isinstance(value, timedelta) or value <= timedelta(0):
-                    raise Misuse(f"limits.{field.name}: give a positive timedelta, or None for no bound")
+                if not isinstance(value, timedelta) or not timedelta(0) < value <= _LONGEST:
+                    raise Misuse(
+                        f"limits.{field.name}: give a positive timedelta of at most {_LONGEST.days} days, or None for "
+                        "no bound"
+                    )
             elif field.name == "no_progress":
                 if type(value) is not int or not FEWEST_REPEATS <= value <= MOST_REPEATS:
                     raise Misuse(

@@ -1,13 +1,14 @@
 """What broke budgets and retries once more: amounts that no row holds, bounds as wide as can be, pauses as short."""
 
 import threading
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import agentgate
-from agentgate import Done, PolicyRequest, Retry, ToolError, allow
+from agentgate import Done, Limits, Misuse, PolicyRequest, Retry, ToolError, allow
 from agentgate.clock import SystemClock
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.store import sqlite
@@ -110,3 +111,23 @@ def test_a_retry_that_something_is_in_the_way_of_pauses_between_looks_though_its
         other.join()
     assert asked.count("flaky") < 10
     assert not world.damage()
+
+
+@pytest.mark.parametrize("name", ["wall", "active"])
+def test_a_time_that_no_record_can_hold_is_refused_by_its_name_before_a_run_is_opened(world: World, name: str) -> None:
+    with pytest.raises(Misuse, match=f"^limits.{name}: give a positive timedelta of at most 104249 days"):
+        Limits(**{name: timedelta.max})  # type: ignore[arg-type]
+    with world.gate() as gate:
+        run = opened(gate, limits=Limits(**{name: timedelta(days=104_249)}))  # type: ignore[arg-type]
+        assert isinstance(gate.call(run, "refund", {"account": "a1", "cents": 1}), Done)
+    assert not world.damage()
+
+
+def test_a_budget_of_a_kind_that_there_is_not_is_found_and_stops_no_verify(world: World) -> None:
+    with world.gate() as gate:
+        gate.limit({"actions": 5}, tenant="acme", by="ada")
+    with closing(world.connect()) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE agentgate_budgets SET kind = 'planet'")
+    found = agentgate.verify(world.url).breaks
+    assert "budget_row" in {one.kind for one in found}
