@@ -190,6 +190,9 @@ class WrongSchema(Misuse):
         return f"{self.url}: schema {self.found}, this code needs {self.needed}; {self.remedy}"
 
 
+_WHERE = "(sealing=, or --sealing-key FILE)"
+
+
 class Sealed(Misuse):
     """A payload cannot be opened, or may not be stored, without a sealing key that is not there; nothing was changed.
 
@@ -210,8 +213,9 @@ class Sealed(Misuse):
     def __str__(self) -> str:
         there = f"only {', '.join(self.known)}" if self.known else "no key"
         if not self.key:
-            return f"the {self.what} of this action are stored sealed, and there is {there}: give sealing=, its key"
-        return f"the {self.what} are sealed by key {self.key}, and there is {there}: give that key as sealing="
+            without = ", or leave the note out" if self.what == "texts" else ""
+            return f"the {self.what} of this action are stored sealed, and there is {there}: give one {_WHERE}{without}"
+        return f"the {self.what} are sealed by key {self.key}, and there is {there}: give that key {_WHERE}"
 
 
 class UnsafeStore(Misuse):

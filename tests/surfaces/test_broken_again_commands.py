@@ -153,3 +153,21 @@ def test_a_ledger_in_a_folder_that_may_not_be_written_is_not_said_to_be_in_a_tra
         finally:
             folder.chmod(0o700)
         assert agentgate.verify(world.url).ok
+
+
+def test_without_the_key_an_operator_is_told_the_option_and_the_way_out(world: World) -> None:
+    def lost(card: str) -> None:  # noqa: ARG001 - the tool's form
+        raise ConnectionResetError
+
+    with world.gate(named("lost", lost, sensitive=["/card"]), sealing=agentgate.SealingKey.new()) as gate:
+        run = gate.run("one", principal="p")
+        action = gate.call(run, "lost", {"card": "4000-0012"}, key="k").action
+    refused = ran("reconcile", action, world.url, *ADA, "--applied", "--evidence", "the bank")
+    assert refused.code == 2
+    assert refused.err.endswith("there is no key: give one (sealing=, or --sealing-key FILE)\n")
+    noted = ran("abandon", action, world.url, *ADA, "--note", "nobody knows")
+    assert noted.code == 2
+    assert noted.err.endswith("give one (sealing=, or --sealing-key FILE), or leave the note out\n")
+    assert ran("abandon", action, world.url, *ADA).code == 0
+    assert ran("close", "one", world.url, *ADA, "--note", "in clear").code == 0
+    assert world.value("SELECT content FROM agentgate_payloads WHERE sealed_by IS NULL") == b'{"note":"in clear"}'
