@@ -60,7 +60,7 @@ class Borrowed:
                 yield self._connection
                 self._raw.execute(f"RELEASE {_STEP}")
             except BaseException:
-                if self._raw.in_transaction:
+                if self._is_begun():
                     self._raw.execute(f"ROLLBACK TO {_STEP}")
                     self._raw.execute(f"RELEASE {_STEP}")
                 raise
@@ -73,13 +73,20 @@ class Borrowed:
     def close(self) -> None:
         """Leave it to whoever lends it."""
 
+    def _is_begun(self) -> bool:
+        module: Any = self._connection.dialect.dbapi
+        try:
+            return bool(self._raw.in_transaction)
+        except module.Error:  # closed by the effect, which undid it
+            return False
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         module: Any = self._connection.dialect.dbapi
         try:
             yield
         except (SQLAlchemyError, module.Error) as error:
-            ended = "" if self._raw.in_transaction else "; it has undone your whole transaction"
+            ended = "" if self._is_begun() else "; it has undone your whole transaction"
             told = self._database.failed(error)
             if ended and isinstance(told, Unavailable):
                 told = Unavailable(told.reason, told.detail + ended)

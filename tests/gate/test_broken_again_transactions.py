@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from agentgate import Done, Effect, Refused, Transactional
+from agentgate import Done, Effect, Refused, Transactional, Unavailable
 from agentgate.testing import FakeClock
 from support import faulty
 from support.worlds import World, made, named, opened
@@ -89,4 +89,21 @@ def test_what_was_cancelled_and_is_known_to_have_happened_after_all_is_not_repea
     assert isinstance(again, Refused), again
     assert again.reason == "duplicate"
     assert again.error.details["action"] == action  # type: ignore[index, call-overload]
+    assert not world.damage()
+
+
+def test_an_effect_that_closes_the_callers_own_connection_is_a_clear_error_and_leaves_nothing(world: World) -> None:
+    connection = world.connect()
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+
+    def close() -> None:
+        connection.close()
+
+    with world.gate(named("close", close, recovery=Transactional(), timeout=5)) as gate:
+        run = opened(gate)
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match=r"closed database.*undone your whole transaction"):
+            gate.call(run, "close", {}, key="k", connection=connection)
+        assert isinstance(gate.call(run, "close", {}, key="k"), Done)
     assert not world.damage()
