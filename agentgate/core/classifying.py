@@ -1,6 +1,7 @@
 """What an effect's end proves: that it happened, that it did not, or neither."""
 
 import asyncio
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -134,11 +135,15 @@ def _told(error: ToolError, veil: Veil) -> Ended:
 
 
 def _span_us(value: object) -> int | None:
-    """Read how long a tool asks to be left alone; nothing where it is no span of a calendar's length."""
+    """Read how long a tool asks to be left alone; nothing where it is no span.
+
+    One that no calendar has is the longest there is: who asks to be left alone for ever is not called again at once.
+    """
     if type(value) in (int, float):
         seconds: Any = value
-        value = timedelta(seconds=seconds) if 0 <= seconds <= LONGEST_SPAN.total_seconds() else None
-    return to_us(value) if type(value) is timedelta and timedelta(0) <= value <= LONGEST_SPAN else None
+        is_span = 0 <= seconds < math.inf
+        value = timedelta(seconds=min(seconds, LONGEST_SPAN.total_seconds())) if is_span else None
+    return to_us(min(value, LONGEST_SPAN)) if type(value) is timedelta and value >= timedelta(0) else None
 
 
 def _interrupts(error: BaseException) -> bool:

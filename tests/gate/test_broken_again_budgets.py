@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import agentgate
-from agentgate import Done, Limits, Misuse, PolicyRequest, Retry, ToolError, allow
+from agentgate import Done, Failed, Limits, Misuse, PolicyRequest, Retry, ToolError, allow
 from agentgate.clock import SystemClock
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.store import sqlite
@@ -131,3 +131,22 @@ def test_a_budget_of_a_kind_that_there_is_not_is_found_and_stops_no_verify(world
         connection.execute("UPDATE agentgate_budgets SET kind = 'planet'")
     found = agentgate.verify(world.url).breaks
     assert "budget_row" in {one.kind for one in found}
+
+
+@pytest.mark.parametrize("asked", [timedelta.max, 1e300, 10**12, 10**400])
+def test_a_tool_that_asks_to_be_left_alone_for_ever_is_not_tried_again_at_once(world: World, asked: Any) -> None:
+    tried: list[int] = []
+
+    def act() -> None:
+        tried.append(1)
+        raise ToolError("rate_limited", "go away", retry_after=asked)
+
+    with world.gate(named("act", act, retry=Retry(attempts=3, wait=AT_ONCE, longest_wait=AT_ONCE))) as gate:
+        outcome = gate.call(opened(gate), "act", {}, key="k")
+        again = gate.call(opened(gate), "act", {}, key="k")
+    assert len(tried) == 1
+    for told in (outcome, again):
+        assert isinstance(told, Failed)
+        assert told.retry_at is not None
+        assert told.retry_at.year > 2030
+    assert not world.damage()
