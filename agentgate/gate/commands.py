@@ -7,7 +7,7 @@ from agentgate.canonical import Json, canonical, snapshot
 from agentgate.core import recording
 from agentgate.core.draft import Payload
 from agentgate.core.records import ActionFile
-from agentgate.errors import Misuse, NotFound, NotPossible
+from agentgate.errors import Misuse, NotCanonical, NotFound, NotPossible
 from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.releasing import release
@@ -101,7 +101,7 @@ class Commander:
         """Record what somebody found out about an action whose outcome is unknown.
 
         Raises:
-            Misuse: a verdict that is neither True nor False, or an attempt that is no number.
+            Misuse: a verdict that is neither True nor False, an attempt that is no number, or a result of nothing.
             NotPossible: nothing about it is in doubt, or its newest attempt is another one.
             NotCanonical: the evidence or the result is no JSON value.
         """
@@ -110,8 +110,10 @@ class Commander:
                 raise Misuse(f"{name}: say True or False")
         if attempt is not None and (type(attempt) is not int or attempt < 1):
             raise Misuse("attempt: give the number of an attempt, from 1, or None for whichever is the newest")
-        proof = self.ledger.payload("evidence", canonical(snapshot(evidence)))
-        seen = snapshot(result) if result is not None else None
+        if result is not None and not applied:
+            raise Misuse("result: there is none of what did not happen; leave it out, or say applied=True")
+        proof = self.ledger.payload("evidence", canonical(_plain(evidence, "evidence")))
+        seen = _plain(result, "result") if result is not None else None
         key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
 
         def reconciled(transaction: Transaction) -> None:
@@ -156,6 +158,14 @@ def _check_attempt(file: ActionFile, attempt: int | None) -> None:
     if attempt is not None and attempt != made:
         remedy = f"what was found out about attempt {attempt} says nothing of attempt {made}; look again"
         raise NotPossible(f"action {file.action.id}", "reconcile it", file.action.state, remedy)
+
+
+def _plain(value: object, field: str) -> Json:
+    """Copy a JSON value that a person gave; what is wrong with it is said under the field's name."""
+    try:
+        return snapshot(value)
+    except NotCanonical as error:
+        raise NotCanonical(f"/{field}{error.path}", error.reason, error.remedy) from None
 
 
 def note_payloads(ledger: Ledger, note: str) -> tuple[Payload, ...]:

@@ -2,13 +2,14 @@
 
 import threading
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 import agentgate
 from agentgate import Done, Effect, Function, NotApplied, SealingKey, ToolError, Unknown
-from agentgate.errors import NotPossible, Sealed
+from agentgate.errors import Misuse, NotCanonical, NotPossible, Sealed
 from agentgate.testing import FakeClock
 from agentgate.tools.decorator import AnyTool
 from support import forking
@@ -119,3 +120,19 @@ def test_what_is_refused_and_in_doubt_is_not_said_to_be_known(world: World) -> N
         gate.reconcile(action, applied=True, by="ops:ada", evidence="it is there now", tenant="acme")
         with pytest.raises(NotPossible, match="its outcome is known"):
             gate.abandon(action, by="ops:ada", tenant="acme")
+
+
+def test_what_is_wrong_with_a_finding_is_said_by_its_name_and_nothing_of_it_is_dropped(world: World) -> None:
+    def lost() -> None:
+        raise ConnectionResetError
+
+    with world.gate(named("lost", lost)) as gate:
+        action = gate.call(opened(gate), "lost", {}).action
+        say = partial(gate.reconcile, action, by="ops:ada", tenant="acme")
+        with pytest.raises(NotCanonical, match=r"^/evidence/seen: not_finite; "):
+            say(applied=True, evidence={"seen": float("nan")})
+        with pytest.raises(NotCanonical, match=r"^/result: type; "):
+            say(applied=True, evidence="the bank", result=object())
+        with pytest.raises(Misuse, match=r"^result: there is none of what did not happen; "):
+            say(applied=False, evidence="the bank", result={"cents": 5})
+    assert world.words(action) == ["proposed", "started", "in_doubt"]
