@@ -165,7 +165,8 @@ class Gate(Operating):
 
         Raises:
             KeyConflict: the key stands for another call, or for another principal's.
-            Unavailable: the database could not be had; nothing was written.
+            Unavailable: the database could not be had. Nothing was written, unless the reason is ``answer`` (it is on
+                record) or ``commit`` (it may be): propose it again with the same key.
         """
         call = Call(
             tool,
@@ -194,7 +195,8 @@ class Gate(Operating):
 
         Raises:
             KeyConflict: a key stands for another call, or for another principal's; nothing of the batch was recorded.
-            Unavailable: the database could not be had; nothing was written.
+            Unavailable: the database could not be had. Nothing was written, unless the reason is ``answer`` (all of it
+                is on record) or ``commit`` (all of it may be): propose it again with the same keys.
         """
         return self._shop.propose_many(run, calls)
 

@@ -67,7 +67,8 @@ class Run:
 
         Raises:
             Misuse: no whole numbers from 0, or a handle that has lost its gate.
-            Unavailable: the database could not be had; nothing was recorded.
+            Unavailable: the database could not be had; nothing was recorded, unless the reason is ``commit``: then it
+                may be, and the run's counters tell.
         """
         ledger: Ledger | None = getattr(self, "_ledger", None)
         if ledger is None:

@@ -112,7 +112,8 @@ class Operating:
 
         Raises:
             NotFound: the ledger knows no such tenant or tool.
-            Unavailable: the database could not be had; nothing is paused by this call.
+            Unavailable: the database could not be had; nothing is paused by this call, unless the reason is
+                ``commit``: then it may be, and to pause again does no harm.
         """
         scope = switching.scope_of(tenant, tool, namespace)
         return switching.pause(self._shop.ledger, scope, by=check_name(by, "by"), reason=reason)
@@ -186,7 +187,8 @@ class Operating:
         Raises:
             Misuse: nothing that could be bounded, or by no such measure.
             NotFound: the ledger knows no such tool.
-            Unavailable: the database could not be had; nothing is bounded by this call.
+            Unavailable: the database could not be had; nothing is bounded by this call, unless the reason is
+                ``commit``: then it may be, and to bound again does no harm.
         """
         place = limiting.place_of(tool_=tool, namespace=namespace, account_=account)
         return limiting.limit(self._shop.ledger, most, tenant=tenant, place=place, by=check_name(by, "by"), note=note)

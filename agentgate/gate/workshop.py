@@ -185,8 +185,7 @@ class Workshop:
             return []
         key = self.key(run.tenant)
         entries = self.batcher.propose(self.mind, run.id, intents, tenant=run.tenant, fingerprint_key=key)
-        with self.ledger.database.read() as connection:
-            reader = Reader(connection=connection, sealing=self.ledger.sealing)
+        with self._answering() as reader:
             return [reader.proposal(run.tenant, entry.action, repeated=entry.repeated) for entry in entries]
 
     def call(self, run: Run, call: Call, *, retry: bool, wait_us: int | None) -> Outcome:
@@ -266,10 +265,21 @@ class Workshop:
         return Settled(file=file, repeated=False, step=step)
 
     def proposal(self, tenant: str, action: str, *, repeated: bool) -> Proposal:
-        """Read an action as a caller is handed it."""
-        with self.ledger.database.read() as connection:
-            reader = Reader(connection=connection, sealing=self.ledger.sealing)
+        """Read an action as a caller is handed it, once what they asked for is on record."""
+        with self._answering() as reader:
             return reader.proposal(tenant, action, repeated=repeated)
+
+    @contextmanager
+    def _answering(self) -> Iterator[Reader]:
+        try:
+            with self.ledger.database.read() as connection:
+                yield Reader(connection=connection, sealing=self.ledger.sealing)
+        except Unavailable as error:
+            if self.performer.within:  # nothing is on record until the caller commits
+                raise
+            raise Unavailable(
+                "answer", f"it was done and is on record; only what to answer could not be read ({error})"
+            ) from error
 
     def key(self, tenant: str) -> bytes | None:
         """Return a tenant's fingerprint key."""

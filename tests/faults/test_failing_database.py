@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import agentgate
-from agentgate import AgentgateError, Done, Effect, Gate, NotPossible, Outcome, Run, Running, Unavailable, Unknown
+from agentgate import AgentgateError, Done, Effect, Outcome, Running, Unavailable, Unknown
 from agentgate.testing import FakeClock
 from support import faulty
 from support.worlds import made, named, opened
@@ -171,59 +171,3 @@ def test_a_record_that_cannot_be_written_is_an_error_that_says_what_to_do_and_un
     assert isinstance(unknown, Unknown)
     assert shop.effects("k") == 1
     shop.finish("k")
-
-
-# --- the other commands ------------------------------------------------------------------------
-
-
-def _execute(gate: Gate, _run: Run, action: str) -> object:
-    return gate.execute(action, tenant="acme")
-
-
-def _cancel(gate: Gate, _run: Run, action: str) -> object:
-    return gate.cancel(action, by="ada", tenant="acme").state
-
-
-def _repeat(gate: Gate, run: Run, action: str) -> object:
-    key = gate.propose(run, "pay", {"key": action}, key=action)
-    return key.state
-
-
-@pytest.mark.parametrize(("command", "ends"), [(_execute, "SUCCEEDED"), (_cancel, "REFUSED")])
-def test_a_command_that_failed_is_done_whole_or_not_at_all(
-    shop: Shop, command: Callable[[Gate, Run, str], object], ends: str
-) -> None:
-    def ready(key: str) -> str:
-        return shop.gate.propose(shop.run, "pay", {"key": key}, key=key).action
-
-    rehearsed = ready("rehearsal")
-    statements = shop.statements(lambda: command(shop.gate, shop.run, rehearsed))
-    for n in range(len(statements)):
-        for when in ("before", "after"):
-            key = f"{when} {n}"
-            action = ready(key)
-            attempt(lambda action=action: command(shop.gate, shop.run, action), faulty.failed(n, when))  # type: ignore[misc]
-            state = shop.world.state(action)
-            assert state in {"READY", "EXECUTING", ends}, (key, statements[n])
-            assert shop.effects(key) == (1 if state == "SUCCEEDED" else shop.effects(key)), key
-            if state == "READY":
-                command(shop.gate, shop.run, action)
-                assert shop.world.state(action) == ends
-            elif state == "EXECUTING":
-                shop.finish(key)
-            elif command is _cancel:
-                with pytest.raises(NotPossible):
-                    command(shop.gate, shop.run, action)
-    assert not shop.world.damage()
-
-
-def test_a_proposal_that_failed_is_proposed_again_as_the_same_or_for_the_first_time(shop: Shop) -> None:
-    statements = shop.statements(lambda: _repeat(shop.gate, shop.run, "rehearsal"))
-    for n in range(len(statements)):
-        for when in ("before", "after"):
-            key = f"{when} {n}"
-            attempt(lambda key=key: _repeat(shop.gate, shop.run, key), faulty.failed(n, when))  # type: ignore[misc]
-            landed = bool(shop.action(key))
-            proposal = shop.gate.propose(shop.run, "pay", {"key": key}, key=key)
-            assert (proposal.repeated, proposal.revision, proposal.state) == (landed, 1, "READY"), (key, statements[n])
-    assert not shop.world.damage()

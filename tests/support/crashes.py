@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 import agentgate
 from agentgate import Effect, Function, Gate, NoEffect, Probe, Run, Transactional
+from agentgate.clock import Clock
 from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -96,9 +97,9 @@ class Command:
             usual["confirm"] = Function(call=partial(_ask, self, world), name="check", version="1")
         return agentgate.tool(**usual | self.declared)(refund)
 
-    def gate(self, world: World, **options: Any) -> Gate:
+    def gate(self, world: World, *, clock: Clock | None = None, **options: Any) -> Gate:
         decision = agentgate.require_approval("big") if self.asks else agentgate.allow()
-        return world.gate(self.tool(world, **options), policy=ScriptedPolicy(otherwise=decision))
+        return world.gate(self.tool(world, **options), policy=ScriptedPolicy(otherwise=decision), clock=clock)
 
     def left(self, world: World) -> str:
         """Say what the record says of what the command is about."""

@@ -58,6 +58,8 @@ def _module() -> ModuleType:
     vars(module).update({name: value for name, value in vars(REAL).items() if not name.startswith("__")})
 
     def connect(*args: Any, **named: Any) -> Any:
+        if isinstance(Switchboard.fault, ForGood) and Switchboard.fault.is_dead:
+            raise REAL.OperationalError("unable to open database file")
         return REAL.connect(*args, factory=Connection, **named)
 
     vars(module)["connect"] = connect
@@ -121,6 +123,29 @@ def failed(n: int, when: str, words: str = "disk I/O error") -> At:
         raise REAL.OperationalError(words)
 
     return At(n, when, fail)
+
+
+class ForGood:
+    """Fail at the n-th statement, counted from 0, and at all that is asked of the database from then on.
+
+    Args:
+        n: which.
+        when: before or after it; after a commit, what it wrote is there.
+        words: what SQLite says.
+    """
+
+    def __init__(self, n: int, when: str, words: str) -> None:
+        self._n = n
+        self._when = when
+        self._words = words
+        self._seen = -1
+        self.is_dead = False
+
+    def __call__(self, when: str, _statement: str) -> None:
+        self._seen += when == "before"
+        if self.is_dead or (self._seen == self._n and when == self._when):
+            self.is_dead = True
+            raise REAL.OperationalError(self._words)
 
 
 def is_wal_possible() -> bool:
