@@ -1,4 +1,4 @@
-"""A machine of rules against a small model: two gates on one file, several keys, crashes, time, people.
+"""A machine of rules against a small model: two gates on one file, several keys, crashes, time, budgets, people.
 
 The model is in `support.model`; here its answers are compared with the gate's after every step.
 """
@@ -19,7 +19,24 @@ from agentgate import Effect, Held, KeyConflict, Keyed, Limits, NoEffect, NotPos
 from agentgate.testing import Downstream, FakeClock, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support import forking
-from support.model import ANSWERS, CRASHES, ENDS, KEYS, LIMIT, SPANS, TOOLS, WINDOW, Model, resource
+from support.model import (
+    ANSWERS,
+    BOUNDS,
+    CRASHES,
+    ENDS,
+    KEYS,
+    LATES,
+    LIMIT,
+    LOST,
+    RETRIES,
+    SCOPES,
+    SPANS,
+    TAKEN,
+    TOOLS,
+    WINDOW,
+    Model,
+    resource,
+)  # fmt: skip
 from support.worlds import grant, made, named, opened
 
 DECISIONS = {"allow": agentgate.allow(), "deny": agentgate.deny("no"), "hold": agentgate.require_approval("ask")}
@@ -34,26 +51,22 @@ class TwoGates(RuleBasedStateMachine):
     def open(self) -> None:
         self.folder = TemporaryDirectory()
         self.world = made(Path(self.folder.name))
+        self.downstream = Downstream(self.world.folder / "downstream.db", dedupes=True)
         self.clock = FakeClock()
         self.model = Model()
         self.answer, self.end = "allow", "done"
         policy = ScriptedPolicy(otherwise=self.decide)
         tools = [self.tool("once"), self.tool("keyed", recovery=Keyed(window=WINDOW))]
         self.gates = [self.world.gate(*tools, policy=policy, clock=self.clock) for _ in range(2)]
-        self.run = opened(self.gates[0], limits=Limits(actions=LIMIT))
+        self.run = opened(self.gates[0], limits=Limits(actions=LIMIT, retries=RETRIES))
 
     def teardown(self) -> None:
         if not hasattr(self, "gates"):
             return
         for gate in self.gates:
             gate.close()
-        self.world.sql("DELETE FROM agentgate_switches")  # thrown behind the record's back: no event says so
         assert not self.world.damage()
         self.folder.cleanup()
-
-    @property
-    def downstream(self) -> Downstream:
-        return Downstream(self.world.folder / "downstream.db", dedupes=True)
 
     def decide(self, _request: PolicyRequest) -> agentgate.Decision:
         return DECISIONS[self.answer]
@@ -64,15 +77,28 @@ class TwoGates(RuleBasedStateMachine):
                 forking.die()
             if self.end == "clean":
                 raise NoEffect("nothing was sent")
+            if self.end in LATES:
+                self.overtake(effect)
             if self.end != "lost_before":
                 self.downstream.apply(effect, resource=f"{name} {key} {resource}")
             if self.end == "crash_after":
                 forking.die()
-            if self.end != "done":
+            if self.end != "done" and self.end not in LATES:
                 raise ConnectionResetError
             return "done"
 
-        return named(name, act, resource="{resource}", **declared)
+        return named(name, act, resource="{resource}", timeout=600, **declared)
+
+    def overtake(self, effect: Effect) -> None:
+        """While an effect is at work its lease ends, a sweep comes by, and people say what is true."""
+        self.clock.advance(LOST)
+        self.gates[0].sweep()
+        if self.end == "late" or self.downstream.effects.get(effect.idempotency_key):
+            return
+        told = {"by": "ada", "tenant": "acme"}
+        self.gates[1].reconcile(effect.action_id, applied=False, attempt=effect.attempt, evidence="looked", **told)
+        if self.end == "late_cancelled":
+            self.gates[1].cancel(effect.action_id, **told)
 
     # --- rules -----------------------------------------------------------------------------------
 
@@ -97,6 +123,15 @@ class TwoGates(RuleBasedStateMachine):
         assert proposal.repeated != new
         assert proposal.state == self.model.newest(tool, key).state
 
+    @rule(gate=GATE, calls=st.lists(st.tuples(TOOL, KEY), min_size=1, max_size=4), answer=ANSWER)
+    def propose_many(self, gate: int, calls: list[tuple[str, str]], answer: str) -> None:
+        self.set(answer)
+        new = [self.model.propose(tool, key, answer) for tool, key in calls]
+        batch = [agentgate.Call(tool, self.arguments(tool, key), key=key) for tool, key in calls]
+        proposals = self.gates[gate].propose_many(self.run, batch)
+        assert [not proposal.repeated for proposal in proposals] == new
+        assert [proposal.state for proposal in proposals] == [self.model.newest(*call).state for call in calls]
+
     @rule(gate=GATE, tool=TOOL, key=KEY, answer=ANSWER, end=END, retry=st.booleans())
     def call(self, *, gate: int, tool: str, key: str, answer: str, end: str, retry: bool) -> None:
         self.set(answer, end)
@@ -116,6 +151,7 @@ class TwoGates(RuleBasedStateMachine):
 
     call_again = call  # rules are drawn evenly, and this is what loops do
     call_once_more = call
+    call_for_good = call
 
     @rule(gate=GATE, tool=TOOL, key=KEY, answer=ANSWER, end=st.sampled_from(CRASHES))
     def call_in_a_process_that_dies(self, gate: int, tool: str, key: str, answer: str, end: str) -> None:
@@ -150,6 +186,22 @@ class TwoGates(RuleBasedStateMachine):
                 say(applied=action.happened)
 
     @rule(gate=GATE, tool=TOOL, key=KEY)
+    def abandon(self, gate: int, tool: str, key: str) -> None:
+        found = self.id(tool, key)
+        if not found:
+            return
+        if self.model.abandon(self.model.newest(tool, key)):
+            assert self.gates[gate].abandon(found, by="ada", tenant="acme").state == "ABANDONED"
+        else:
+            with pytest.raises(NotPossible):
+                self.gates[gate].abandon(found, by="ada", tenant="acme")
+
+    @rule(gate=GATE)
+    def sweep(self, gate: int) -> None:
+        swept, told = self.gates[gate].sweep(), self.model.sweep()
+        assert (swept.crashed, swept.changed - swept.crashed, swept.damaged) == (*told, ())
+
+    @rule(gate=GATE, tool=TOOL, key=KEY)
     def people_agree(self, gate: int, tool: str, key: str) -> None:
         action = self.model.newest(tool, key)
         if action.state != "HELD":
@@ -174,10 +226,40 @@ class TwoGates(RuleBasedStateMachine):
         outcome = self.gates[gate].call(self.run, tool, {"key": 7}, key=key)
         assert said(outcome) == "Refused"
 
-    @rule(paused=st.sampled_from((False, False, True)))
-    def throw_the_switch(self, *, paused: bool) -> None:
-        self.model.paused = paused
-        self.world.pause(paused=paused)
+    @rule(gate=GATE, scope=st.sampled_from(SCOPES), pauses=st.sampled_from((False, False, True)))
+    def throw_the_switch(self, *, gate: int, scope: dict[str, str], pauses: bool) -> None:
+        if pauses:
+            self.pause(gate, scope)
+        else:
+            self.resume(gate, self.model.paused[0] if self.model.paused else scope)
+
+    def pause(self, gate: int, scope: dict[str, str]) -> None:
+        if "tool" in scope and not any(self.id(scope["tool"], key) for key in KEYS):
+            return  # no such tool as far as the ledger knows
+        paused = self.gates[gate].pause(by="ada", reason="look first", **scope)
+        executing = [one for one in self.model.actions.values() if one.state == "EXECUTING"]
+        assert len(paused.executing) == sum(one.tool == scope.get("tool", one.tool) for one in executing)
+        assert paused.changed == (scope not in self.model.paused)
+        if paused.changed:
+            self.model.paused.append(scope)
+
+    def resume(self, gate: int, scope: dict[str, str]) -> None:
+        resumed = self.gates[gate].resume(by="ada", **scope)
+        assert resumed.changed == (scope in self.model.paused)
+        if resumed.changed:
+            self.model.paused.remove(scope)
+        assert len(resumed.paused) == len(self.model.paused)
+
+    @rule(gate=GATE, most=st.sampled_from(BOUNDS))
+    def bound_the_tenant(self, gate: int, most: dict[str, int]) -> None:
+        self.model.most = most
+        allowance = self.gates[gate].limit(most, tenant="acme", by="ada")
+        assert (allowance.most, allowance.used) == (most, {name: self.model.used()[name] for name in most})
+
+    @rule(tokens=st.integers(1, 3))
+    def charge(self, tokens: int) -> None:
+        self.model.tokens += tokens
+        self.run.charge(tokens=tokens)
 
     @rule(span=st.sampled_from(SPANS))
     def time_passes(self, span: timedelta) -> None:
@@ -188,9 +270,10 @@ class TwoGates(RuleBasedStateMachine):
 
     @invariant()
     def every_action_stands_where_the_model_has_it(self) -> None:
-        for (tool, key), action in self.model.actions.items():
-            found = self.id(tool, key)
-            assert (self.world.state(found) if found else "NONE") == action.state, (tool, key)
+        rows = self.world.sql("SELECT tool, key_text, state FROM agentgate_actions ORDER BY revision")
+        found = {(tool, key): state for tool, key, state in rows}  # the newest revision's
+        for place, action in self.model.actions.items():
+            assert found.get(place, "NONE") == action.state, place
 
     @invariant()
     def every_effect_happened_as_often_as_it_may(self) -> None:
@@ -201,11 +284,19 @@ class TwoGates(RuleBasedStateMachine):
 
     @invariant()
     def the_counters_are_those_of_the_actions(self) -> None:
-        row = self.world.sql("SELECT taken, pending, unknown, executing FROM agentgate_runs WHERE name = 'ticket-1'")
+        columns = "taken, tokens, retried, pending, unknown, executing"
+        row = self.world.sql(f"SELECT {columns} FROM agentgate_runs WHERE name = 'ticket-1'")
         states = [action.state for action in self.model.actions.values()]
-        taken = sum(state in {"EXECUTING", "UNKNOWN", "SUCCEEDED"} for state in states)
-        assert row == [(taken, *(states.count(state) for state in ("HELD", "UNKNOWN", "EXECUTING")))]
+        taken = sum(state in TAKEN for state in states)
+        counted = (states.count(state) for state in ("HELD", "UNKNOWN", "EXECUTING"))
+        assert row == [(taken, self.model.tokens, self.model.retried, *counted)]
         assert taken <= LIMIT
+
+    @invariant()
+    def what_the_tenant_has_used_is_what_its_runs_have(self) -> None:
+        rows = self.world.sql("SELECT measure, most, used FROM agentgate_budgets ORDER BY measure")
+        used = self.model.used()
+        assert rows == [(measure, most, used[measure]) for measure, most in sorted(self.model.most.items())]
 
 
 def said(outcome: agentgate.Outcome) -> str:
@@ -216,5 +307,5 @@ def said(outcome: agentgate.Outcome) -> str:
 
 TestTwoGates = TwoGates.TestCase
 TestTwoGates.settings = settings(
-    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "60")), stateful_step_count=60, deadline=None
+    max_examples=int(os.environ.get("AGENTGATE_MACHINES", "75")), stateful_step_count=60, deadline=None
 )
