@@ -95,10 +95,10 @@ class TwoGates(RuleBasedStateMachine):
         self.gates[0].sweep()
         if self.end == "late" or self.downstream.effects.get(effect.idempotency_key):
             return
-        told = {"by": "ada", "tenant": "acme"}
-        self.gates[1].reconcile(effect.action_id, applied=False, attempt=effect.attempt, evidence="looked", **told)
+        looked = partial(self.gates[1].reconcile, applied=False, attempt=effect.attempt, evidence="looked")
+        looked(effect.action_id, by="ada", tenant="acme")
         if self.end == "late_cancelled":
-            self.gates[1].cancel(effect.action_id, **told)
+            self.gates[1].cancel(effect.action_id, by="ada", tenant="acme")
 
     # --- rules -----------------------------------------------------------------------------------
 

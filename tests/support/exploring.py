@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from agentgate.core.reasons import REVISABLE
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord
@@ -23,6 +24,7 @@ WORLD = frozenset({"succeeded", "failed", "in_doubt", "late ok", "late error", "
 """What nobody can command: how an effect ends, and when its worker is heard of again."""
 
 Mark = tuple[object, ...]
+Record = TypeVar("Record", AttemptRecord, ApprovalRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,10 +100,22 @@ class Graph:
 
 def explored(moves: Callable[[Point], Iterator[Step]]) -> Graph:
     """Follow every move from every state until there is no new one."""
+    *_, graph = growing(moves)
+    return graph
+
+
+def growing(moves: Callable[[Point], Iterator[Step]]) -> Iterator[Graph]:
+    """Explore, and show the graph each time twice as many states have been left, and when there is no new one.
+
+    Until then some of its points have no edges yet.
+    """
     first = Point()
     graph = Graph(points={first.key: first}, parents={first.key: None})
-    waiting = deque([first.key])
+    waiting, shown = deque([first.key]), 1
     while waiting:
+        if len(graph.edges) >= 2 * shown:
+            shown = len(graph.edges)
+            yield graph
         here = waiting.popleft()
         graph.edges[here] = found = []
         for step in moves(graph.points[here]):
@@ -111,7 +125,7 @@ def explored(moves: Callable[[Point], Iterator[Step]]) -> Graph:
                 graph.points[there] = step.target
                 graph.parents[there] = (here, step)
                 waiting.append(there)
-    return graph
+    yield graph
 
 
 def is_commanded(step: Step) -> bool:
@@ -158,7 +172,7 @@ def normal(number: int, file: ActionFile, awaited: frozenset[int], known: frozen
 
     order = sorted(file.attempts, key=rank)
     attempts = {
-        new: replace(file.attempts[old], number=new, fence=100 * number + new) for new, old in enumerate(order, 1)
+        new: _with(file.attempts[old], number=new, fence=100 * number + new) for new, old in enumerate(order, 1)
     }
     awaited = frozenset(new for new, old in enumerate(order, 1) if old in awaited)
     known = frozenset(new for new, old in enumerate(order, 1) if old in known)
@@ -219,7 +233,7 @@ def _normal_start(action: ActionRecord) -> int | None:
 
 
 def _normal_approval(approval: ApprovalRecord, id_: str, *, hangs: bool) -> ApprovalRecord:
-    return replace(
+    return _with(
         approval,
         id=id_,
         presentation=HEAD,
@@ -238,7 +252,7 @@ def _normal_attempt(attempt: AttemptRecord, ids: Mapping[str, str], file: Action
     state = attempt.state
     if state == "in_doubt" and not attempt.unresolved and under is None:
         state = "failed"  # as good as: what somebody has answered for is in doubt no more
-    return replace(
+    return _with(
         attempt,
         state=state,
         started_at_us=AT_US,
@@ -248,6 +262,13 @@ def _normal_attempt(attempt: AttemptRecord, ids: Mapping[str, str], file: Action
         started_n=2,
         ended_n=None if attempt.ended_n is None else 2,
         late_n=None,
+    )
+
+
+def _with(record: Record, **fields: Any) -> Record:
+    """Change a record where it is not so already: most of them were made comparable before."""
+    return (
+        record if all(getattr(record, name) == value for name, value in fields.items()) else replace(record, **fields)
     )
 
 
