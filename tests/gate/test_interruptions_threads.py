@@ -210,7 +210,7 @@ def test_a_process_that_ends_under_an_effect_leaves_it_unknown_and_its_resource_
 
 # --- Ctrl-C --------------------------------------------------------------------------------------
 
-CALLS = 60
+CALLS = 200
 
 
 def payment(world: World) -> AnyTool:

@@ -132,7 +132,7 @@ def test_a_refusal_that_nobody_can_read_ends_with_its_code(world: World) -> None
 
 
 def test_a_ledger_in_a_folder_that_may_not_be_written_is_not_said_to_be_in_a_transaction() -> None:
-    with TemporaryDirectory() as name:  # where any user may come to
+    with TemporaryDirectory(dir="/tmp") as name:  # where any user may come to, whatever TMPDIR says
         folder = Path(name)
         world = made(folder)
 
