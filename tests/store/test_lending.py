@@ -76,6 +76,7 @@ REFUSED = [
 @pytest.mark.parametrize("statement", ALLOWED)
 def test_tables_that_are_not_the_ledgers_are_free(given: Connection, statement: str) -> None:
     given.exec_driver_sql(statement)
+    assert given.exec_driver_sql("SELECT 1").scalar() == 1  # and what was lent goes on
 
 
 @pytest.mark.parametrize(("statement", "words"), REFUSED)
