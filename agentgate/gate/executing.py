@@ -163,6 +163,8 @@ class Executor:
                 return self._change(look, _expire)
             case State.READY:
                 return self._claim(mind, look)
+            case State.FAILED | State.UNKNOWN if by == "retry" and self._trial(mind, look, now_us) is None:
+                pass  # others have tried it meanwhile, as often as its tool says
             case State.FAILED if by is not None:
                 return self._claim(mind, look, by=by)
             case State.FAILED | State.UNKNOWN if by is None and self._trial(mind, look, now_us) is not None:

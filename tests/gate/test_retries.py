@@ -1,5 +1,6 @@
 """A tool's own retry: only where it is safe, as often and as long as the spec says, counted in the record."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -350,4 +351,35 @@ def test_fifty_at_once_against_a_budget_of_ten_retries_are_ten_retries(world: Wo
     assert {type(one) for one in outcomes} == {Failed}
     assert world.value("SELECT retried FROM agentgate_runs WHERE name = 'ticket-1'") == 10
     assert sum(event.type == "started" for event in world.events()) == 60
+    assert world.damage() == []
+
+
+@pytest.mark.parametrize(
+    ("recovery", "error", "rests"),
+    [
+        (Operator(), NoEffect("not now"), Failed),
+        (Repeat(), NoEffect("not now"), Failed),
+        (Repeat(), ToolError("transient", "lost"), Unknown),
+    ],
+)
+def test_what_others_tried_while_a_call_slept_counts_among_its_attempts(
+    world: World, clock: FakeClock, recovery: agentgate.Operator, error: Exception, rests: type
+) -> None:
+    flaky = Flaky(clock, error)
+    begun: list[bool] = []
+    others: list[agentgate.Outcome] = []
+
+    class Beside(FakeClock):
+        def sleep(self, span_us: int, *, wake: threading.Event | None = None) -> None:
+            super().sleep(span_us, wake=wake)
+            if not begun:
+                begun.append(True)
+                with world.gate(flaky.tool(recovery=recovery), clock=self) as other:
+                    others.append(other.call(opened(other), "act", {}, key="k"))
+
+    with world.gate(flaky.tool(recovery=recovery), clock=Beside()) as gate:
+        outcome = gate.call(opened(gate), "act", {}, key="k")
+    assert len(flaky.at) == 3
+    assert isinstance(outcome, rests)
+    assert type(others[0]) is rests
     assert world.damage() == []
