@@ -5,12 +5,15 @@ names the approval that its sender saw. There is no vote by position, by call id
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from datetime import timedelta
+from typing import Any, Literal
 
 from agentgate.canonical import Json
+from agentgate.clock import to_us
 from agentgate.digests import digest
 
 Verdict = Literal["approve", "reject", "again", "applied", "not_applied"]
+LONGEST = timedelta(days=3_660)  # as every span that a spec may state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,11 @@ class Requirement:
         proposer: whether the action's own principal counts as an approver.
         signed: whether votes must carry an Ed25519 signature.
         obligations: codes an approver takes on, in the policy's order.
+        question: how long people can answer; None leaves it to the gate that asks.
+        grant: how long their answer stands before it is used; None leaves it to the gate that asks.
+
+    Two requirements that differ in their times alone are the same one: what is granted to the one is granted to the
+    other.
     """
 
     kind: Literal["approval", "question"] = "approval"
@@ -32,14 +40,25 @@ class Requirement:
     proposer: bool = False
     signed: bool = False
     obligations: tuple[str, ...] = ()
+    question: timedelta | None = None
+    grant: timedelta | None = None
 
     def __post_init__(self) -> None:
         if self.quorum < 1:
             raise ValueError("quorum: at least one approver must agree; use quorum=1 or more")
+        for name in ("question", "grant"):
+            span = getattr(self, name)
+            if span is not None and (type(span) is not timedelta or not timedelta(0) < span <= LONGEST):
+                raise ValueError(f"{name}: give a positive timedelta of at most {LONGEST.days} days, or None")
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the requirement as it stands in decisions: without the action it is asked about."""
+        """Return the requirement as it stands in events: without the action it is asked about."""
+        spans = {"question_us": self.question, "grant_us": self.grant}
+        return self.bound() | {name: to_us(span) for name, span in spans.items() if span is not None}
+
+    def bound(self) -> dict[str, Json]:
+        """Return what its digest binds: all but its times, which the approval's own expiry binds."""
         return {
             "kind": self.kind,
             "quorum": self.quorum,
@@ -49,10 +68,24 @@ class Requirement:
             "obligations": list(self.obligations),
         }
 
+    @classmethod
+    def from_json(cls, value: Any) -> "Requirement":
+        """Read a requirement out of an event whose shape was checked."""
+        spans = {name: value[f"{name}_us"] for name in ("question", "grant") if f"{name}_us" in value}
+        return cls(
+            kind=value["kind"],
+            quorum=value["quorum"],
+            roles=tuple(value["roles"]),
+            proposer=value["proposer"],
+            signed=value["signed"],
+            obligations=tuple(value["obligations"]),
+            **{name: timedelta(microseconds=us) for name, us in spans.items()},
+        )
+
 
 def requirement_digest(requirement: Requirement, *, action: bytes, attempt: int | None = None) -> bytes:
     """Bind a requirement to its action, and a question to the attempt it asks about (from 1)."""
-    bound = requirement.to_json() | {"action": action.hex()}
+    bound = requirement.bound() | {"action": action.hex()}
     if attempt is not None:
         bound["attempt"] = attempt
     return digest("requirement", bound)

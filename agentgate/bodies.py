@@ -33,7 +33,10 @@ PAYLOAD_KINDS = frozenset(
     {"raw", "supplied", "arguments", "provenance", "facts", "texts", "presentation", "result", "evidence"}
 )
 LIMIT_NAMES = frozenset(
-    {"actions", "failures", "no_progress", "parallel", "pending", "retries", "wall_us", "active_us", "tokens", "money"}
+    {
+        *("actions", "failures", "no_progress", "parallel", "pending", "rejections", "retries"),
+        *("wall_us", "active_us", "tokens", "money"),
+    }
 )
 # What a tenant, a tool or an account may be bounded by (`limited`).
 BUDGET_NAMES = frozenset({"actions", "failures", "parallel", "pending", "tokens", "money", "amount"})
@@ -47,6 +50,8 @@ _REQUIREMENT = record(
         "proposer": flag,
         "signed": flag,
         "obligations": listing(code),
+        "question_us?": ordinal,
+        "grant_us?": ordinal,
     }
 )
 _AMOUNT = record({"account": code, "amount": integer})
@@ -74,7 +79,14 @@ _ENGINE = record(
     }
 )
 _APPROVAL = record(
-    {"id": identifier, "requirement": hash32, "presentation": hash32, "digest": hash32, "expires_at_us": count}
+    {
+        "id": identifier,
+        "requirement": hash32,
+        "presentation": hash32,
+        "digest": hash32,
+        "expires_at_us": count,
+        "grant_us": ordinal,
+    }
 )
 _SCOPE = record({"kind": one_of("all", "tenant", "tool"), "tenant?": text, "namespace?": text, "tool?": text})
 _BUDGET = record(
@@ -134,7 +146,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "revision": ordinal,
                 "intended?": _KEY,
                 "intended_revision?": ordinal,
-                "edits?": identifier,
+                "edits?": record({"action": identifier, "by": text}),
                 "raw_bytes?": count,
                 "request?": hash32,
                 "resource?": hash32,
@@ -153,6 +165,7 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "vote": hash32,
                 "verdict": one_of("approve", "reject", "again", "applied", "not_applied"),
                 "approver": text,
+                "roles": listing(text),
                 "key?": hash32,
                 "nonce": nonce16,
                 "signature?": signature64,
@@ -161,7 +174,9 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
         ),
         "vote_revoked": _body({"approval": identifier, "vote": hash32}, _BY),
         "rejected": _body({"approval": identifier, "vote?": hash32}, _BY),
-        "question_asked": _body({"approval": _APPROVAL, "attempt?": ordinal, "payloads": _PAYLOADS}),
+        "question_asked": _body(
+            {"approval": _APPROVAL, "requirement": _REQUIREMENT, "attempt?": ordinal, "payloads": _PAYLOADS}
+        ),
         "question_expired": _body({"approval": identifier, "payloads": _PAYLOADS}),
         "grant_expired": _body({"approval": identifier, "payloads": _PAYLOADS}),
         "grant_revoked": _body({"approval": identifier}, _BY),
@@ -242,6 +257,8 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
                 "roles": listing(text),
                 "from_us": count,
                 "until_us?": count,
+                "signer": hash32,
+                "signature": signature64,
             },
             _BY,
         ),

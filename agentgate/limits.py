@@ -27,6 +27,7 @@ class Limits:
             is halted.
         parallel: actions executing at once. A wait, not an end.
         pending: actions held for a person at once.
+        rejections: questions that people answer with no; at the limit the run is halted.
         retries: failed actions that are made ready again, over the whole run; at the limit a failure stays one.
         wall: time from the run's opening in which actions may start; then the run is halted.
         active: time that its attempts may last, one added to the other as they end; then the run is halted.
@@ -39,6 +40,7 @@ class Limits:
     no_progress: int | None = None
     parallel: int | None = None
     pending: int | None = None
+    rejections: int | None = None
     retries: int | None = None
     wall: timedelta | None = None
     active: timedelta | None = None

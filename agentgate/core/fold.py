@@ -124,6 +124,8 @@ def _proposed(event: Event, after: State) -> ActionFile:
         state_n=event.n,
         last_n=event.n,
         expires_at_us=_expiry(event, after),
+        edits=body["edits"]["action"] if "edits" in body else None,
+        edited_by=body["edits"]["by"] if "edits" in body else None,
     )
     file = ActionFile(action=action)
     return ask(file, event, body, kind="approval") if "approval" in body else file

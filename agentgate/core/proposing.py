@@ -1,10 +1,12 @@
 """From what was thought about a call to the events that record it."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from agentgate.action import Key, action_digest
 from agentgate.approval import Requirement, approval_digest, requirement_digest
 from agentgate.canonical import Json, canonical
+from agentgate.clock import to_us
 from agentgate.core import budgets
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.judging import Judgement, validator, words
@@ -79,6 +81,7 @@ class Chance:
         salts: for the payloads that are made inside: presentation, result.
         ready_us: how long a READY action stays.
         question_us: how long a question can be answered.
+        grant_us: how long an answer stands.
     """
 
     ledger: str
@@ -86,6 +89,7 @@ class Chance:
     salts: tuple[bytes, bytes]
     ready_us: int
     question_us: int
+    grant_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +271,7 @@ def ask(
         reasons=words(thought.judgement.decision),
     )
     shown = Payload(kind="presentation", salt=chance.salts[0], content=text)
-    expires_at_us = draft.at_us + chance.question_us
+    expires_at_us = draft.at_us + span_us(requirement.question, chance.question_us)
     required = requirement_digest(requirement, action=digest)
     bound = approval_digest(
         ledger=chance.ledger,
@@ -282,8 +286,14 @@ def ask(
         "presentation": shown.digest.hex(),
         "digest": bound.hex(),
         "expires_at_us": expires_at_us,
+        "grant_us": span_us(requirement.grant, chance.grant_us),
     }
     return asked, shown
+
+
+def span_us(asked: timedelta | None, usual_us: int) -> int:
+    """Return what a requirement asks for, or, where it leaves that open, what the gate says."""
+    return usual_us if asked is None else to_us(asked)
 
 
 def _told(error: Error) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agentgate.canonical import canonical
 from agentgate.core.records import ActionFile, ApprovalRecord, ApprovalState, VoteRecord
 from agentgate.errors import Damaged
 from agentgate.event import Event
@@ -24,6 +25,9 @@ def ask(
     """Hang a new question on the action; the one before it is void from then on."""
     file = end(file, event, "void")
     asked = body["approval"]
+    demands = body["requirement"] if event.type == "question_asked" else body["decision"].get("requirement")
+    if demands is None:
+        raise Damaged(f"action {event.action}", f"event {event.n} asks people, and says not who must agree")
     approval = ApprovalRecord(
         id=asked["id"],
         run=event.run,
@@ -39,6 +43,8 @@ def ask(
         asked_at_us=event.at_us,
         expires_at_us=asked["expires_at_us"],
         until_us=None,
+        demands=canonical(demands),
+        grant_us=asked["grant_us"],
     )
     held = kind == "approval"
     action = replace(
@@ -121,6 +127,7 @@ def voted(file: ActionFile, event: Event, body: Body) -> ActionFile:
         signature=maybe_bytes(body.get("signature")),
         counted=True,
         at_us=event.at_us,
+        roles=tuple(body["roles"]),
     )
     return replace(file, votes=MappingProxyType({**file.votes, event.n: vote}))
 

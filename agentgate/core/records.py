@@ -91,6 +91,7 @@ class ActionRecord:
     """An action's row.
 
     ``reserved`` is what its latest start from READY took of which account; it counts while the state is in `TAKEN`.
+    ``edits`` is the action whose arguments ``edited_by`` has changed.
     """
 
     id: str
@@ -125,6 +126,8 @@ class ActionRecord:
     confirmed: Literal["yes", "no"] | None = None
     reserved: tuple[tuple[str, int], ...] = ()
     dedupe_until_us: int | None = None
+    edits: str | None = None
+    edited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,10 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRecord:
-    """A question to people and what became of it."""
+    """A question to people and what became of it.
+
+    ``demands`` is its requirement, whole, as canonical JSON; ``grant_us`` how long an answer stands before it is used.
+    """
 
     id: str
     run: str
@@ -165,11 +171,16 @@ class ApprovalRecord:
     asked_at_us: int
     expires_at_us: int
     until_us: int | None
+    demands: bytes
+    grant_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRecord:
-    """One person's answer; ``counted`` is false once it was taken back."""
+    """One person's answer; ``counted`` is false once it was taken back.
+
+    ``roles`` are those that its keyring gave the key, or, unsigned, that the surface vouched for.
+    """
 
     approval: str
     n: int
@@ -182,6 +193,7 @@ class VoteRecord:
     signature: bytes | None
     counted: bool
     at_us: int
+    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """From an action as the record holds it to the outcome a caller is handed."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -230,10 +231,11 @@ class Reader:
 
     def requirement(self, question: ApprovalRecord) -> Requirement:
         """Read who must agree, from the event that asked."""
-        event = self.event(question.run, question.asked_n)
-        decision = Decision.from_json(event.body["decision"]) if "decision" in event.body else None
-        required = None if decision is None else decision.requirement
-        return required or Requirement(kind=question.kind)
+        body: Any = self.event(question.run, question.asked_n).body
+        asked = body.get("requirement") or body["decision"].get("requirement")
+        if asked is None:
+            raise Damaged(f"approval {question.id}", "the event that asked it says not who must agree")
+        return Requirement.from_json(asked)
 
     def event(self, run: str, n: int) -> Event:
         """Read one event of a run.

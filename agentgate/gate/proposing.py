@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection
 
-from agentgate.clock import new_id
+from agentgate.clock import new_id, to_us
 from agentgate.core.budgets import TENANT, Budget, Place, left
 from agentgate.core.budgets import tool as tool_place
 from agentgate.core.claiming import expire
@@ -236,4 +236,5 @@ def chance(ledger: Ledger, settings: Settings) -> Chance:
         salts=(ledger.salt(), ledger.salt()),
         ready_us=settings.ready_us,
         question_us=settings.question_us,
+        grant_us=to_us(settings.grant),
     )

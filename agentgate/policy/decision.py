@@ -33,6 +33,8 @@ _REQUIREMENT: Shape = {
     "proposer": flag,
     "signed": flag,
     "obligations": listing(code),
+    "question_us?": ordinal,
+    "grant_us?": ordinal,
 }
 _DECISION: Shape = {
     "outcome": one_of(*OUTCOMES),
@@ -210,14 +212,10 @@ def _recorded(body: Any, texts: Mapping[str, str]) -> Decision:
         outcome=body["outcome"],
         rule=body["rule"],
         reasons=tuple(Reason(code=code, text=texts.get(f"reasons.{n}", "")) for n, code in enumerate(codes)),
-        requirement=_requirement(body["requirement"]) if "requirement" in body else None,
+        requirement=Requirement.from_json(body["requirement"]) if "requirement" in body else None,
         obligations=tuple(body["obligations"]),
         reserves=tuple(Reserve(**reserve) for reserve in body["reserves"]),
     )
-
-
-def _requirement(body: Any) -> Requirement:
-    return Requirement(**body | {"roles": tuple(body["roles"]), "obligations": tuple(body["obligations"])})
 
 
 def _check_outcome(value: object) -> None:

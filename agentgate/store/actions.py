@@ -141,7 +141,8 @@ def _action(row: Row) -> ActionRecord:
     (id_, run, tenant, principal, namespace, tool, source, scope, text, revision, *rest) = row
     *middle, state, reason, state_n, last_n, tries, unresolved, fence, approval, requirement, asked = rest[:16]
     spec, digest, request, resource, proposed_n, proposed_at_us = middle
-    first_started_us, expires_at_us, result_n, outcome, waited, confirmed, amounts, dedupe_until_us = rest[16:]
+    first_started_us, expires_at_us, result_n, outcome, waited, confirmed, amounts, dedupe_until_us, *edit = rest[16:]
+    edits, edited_by = edit
     return ActionRecord(
         id=id_,
         run=run,
@@ -175,6 +176,8 @@ def _action(row: Row) -> ActionRecord:
         confirmed=confirmed,
         reserved=() if amounts is None else reserved(id_, amounts),
         dedupe_until_us=dedupe_until_us,
+        edits=edits,
+        edited_by=edited_by,
     )
 
 
@@ -286,8 +289,23 @@ def _attempt(row: Row) -> AttemptRecord:
 
 
 def _vote(row: Row) -> VoteRecord:
-    vote = VoteRecord(**dict(zip(_VOTE_FIELDS, row, strict=True)))
-    return replace(vote, counted=bool(vote.counted))
+    columns = dict(zip(_VOTE_FIELDS, row, strict=True))
+    return VoteRecord(**columns | {"counted": bool(columns["counted"]), "roles": _roles(columns)})
+
+
+def _roles(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        roles = parse(columns["roles"])
+    except NotCanonical as error:
+        raise Damaged(f"a vote on {columns['approval']}", "its roles are no JSON") from error
+    if type(roles) is not list or any(type(role) is not str for role in roles):
+        raise Damaged(f"a vote on {columns['approval']}", "its roles are no list of names")
+    return tuple(str(role) for role in roles)
+
+
+def vote_row(vote: VoteRecord) -> dict[str, Any]:
+    """Return a vote as its row's columns hold it."""
+    return asdict(vote) | {"counted": int(vote.counted), "roles": canonical([*vote.roles])}
 
 
 def add(connection: Connection, files: Sequence[ActionFile]) -> None:
@@ -358,7 +376,7 @@ def _write_votes(connection: Connection, before: ActionFile, after: ActionFile) 
     for n, vote in after.votes.items():
         was = before.votes.get(n)
         if was is None:
-            insert_all(connection, votes, [asdict(vote) | {"counted": int(vote.counted)}])
+            insert_all(connection, votes, [vote_row(vote)])
         elif was != vote:
             moved = {"approval_": vote.approval, "n_": n, "counted": int(vote.counted)}
             if _MOVE_VOTE.write(connection, moved) != 1:

@@ -80,6 +80,8 @@ def compare_action(file: ActionFile, stored: Stored, *, parallel: bool) -> Itera
 
 
 def _columns(record: AttemptRecord | ApprovalRecord | VoteRecord) -> dict[str, Any]:
+    if isinstance(record, VoteRecord):
+        return action_rows.vote_row(record)
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     return {name: int(value) if type(value) is bool else value for name, value in values.items()}
 

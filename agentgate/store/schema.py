@@ -143,6 +143,8 @@ actions = _table(
     Column("confirmed", Text, CheckConstraint(_words("confirmed", ("yes", "no")))),
     Column("reserved", LargeBinary),
     Column("dedupe_until_us", _BIG),
+    Column("edits", Text),
+    Column("edited_by", Text),
     UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
 )
 Index("agentgate_actions_of_run", actions.c.run, actions.c.id)
@@ -227,6 +229,8 @@ approvals = _table(
     Column("asked_at_us", _BIG, nullable=False),
     Column("expires_at_us", _BIG, nullable=False),
     Column("until_us", _BIG),
+    Column("demands", LargeBinary, nullable=False),
+    Column("grant_us", _BIG, nullable=False),
 )
 Index("agentgate_approvals_of_action", approvals.c.action)
 Index(
@@ -249,6 +253,7 @@ votes = _table(
     Column("signature", LargeBinary),
     Column("counted", Integer, nullable=False),
     Column("at_us", _BIG, nullable=False),
+    Column("roles", LargeBinary, nullable=False),
 )
 
 switches = _table(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from cases.bodies import FULLY_DECIDED
 from cases.case import Case, a_hash
 from cases.telling import (
     FIRST,
@@ -16,6 +17,7 @@ from cases.telling import (
     does,
     ended,
     held,
+    questioned,
     started,
     told,
     voted,
@@ -75,7 +77,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
     ),
     (
         "a policy that asks for something else voids the grant",
-        [OPENED, held(), approved(), does("held", approval=asked(SECOND))],
+        [OPENED, held(), approved(), does("held", **FULLY_DECIDED, approval=asked(SECOND))],
         {
             "counters": {"proposed": 1, "pending": 1},
             "action": {"state": "HELD", "state_n": 3},
@@ -122,7 +124,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
     (
         "an operator's question about an unknown outcome, answered: run it again",
         [
-            *UNKNOWN_NOW, does("question_asked", approval=asked(FIRST), attempt=1), voted(FIRST, "again", "one"),
+            *UNKNOWN_NOW, questioned(FIRST, attempt=1), voted(FIRST, "again", "one"),
             approved(), started(2, approval=FIRST), ended("succeeded", 2),
         ],
         {
@@ -135,7 +137,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
     ),
     (
         "a question that was rejected leaves the outcome unknown",
-        [*UNKNOWN_NOW, does("question_asked", approval=asked(FIRST), attempt=1), does("rejected", approval=FIRST)],
+        [*UNKNOWN_NOW, questioned(FIRST, attempt=1), does("rejected", approval=FIRST)],
         {
             "counters": {"proposed": 1, "unknown": 1, "taken": 1},
             "action": {"state": "UNKNOWN", "state_n": 3, "reason": "timeout", "attempts": 1, "unresolved": 1},
@@ -145,7 +147,7 @@ STORIES: list[tuple[str, Told, dict[str, Any]]] = [
     ),
     (
         "what a policy asks for before another attempt hangs on the unknown outcome",
-        [*UNKNOWN_NOW, does("question_asked", approval=asked(FIRST)), approved(), started(2, approval=FIRST)],
+        [*UNKNOWN_NOW, questioned(FIRST), approved(), started(2, approval=FIRST)],
         {
             "counters": {"proposed": 1, "executing": 1, "taken": 1},
             "action": {"state": "EXECUTING", "state_n": 6, "attempts": 2, "unresolved": 1},

@@ -7,7 +7,9 @@ from cases.case import ACTION, APPROVAL, AT_US, RUN, a_hash, an_id
 
 HASH = a_hash("any")
 KEY = {"source": "caller", "scope": "", "text": "refund-4711"}
-ASKED = {"id": APPROVAL, "requirement": HASH, "presentation": HASH, "digest": HASH, "expires_at_us": AT_US}
+ASKED = {
+    "id": APPROVAL, "requirement": HASH, "presentation": HASH, "digest": HASH, "expires_at_us": AT_US, "grant_us": 1,
+}  # fmt: skip
 REQUIREMENT = {
     "kind": "approval", "quorum": 2, "roles": ["finance"], "proposer": False, "signed": True, "obligations": ["call"],
 }  # fmt: skip
@@ -80,12 +82,12 @@ LEAST: dict[str, dict[str, Any]] = {
     "held": {"proposed": 1, "approval": ASKED, **DECIDED, "decision": ASK, **_NONE},
     "approved": {"approval": APPROVAL, "votes": [], "until_us": AT_US, **_NONE},
     "voted": {
-        "approval": APPROVAL, "shown": HASH, "vote": HASH, "verdict": "reject", "approver": "person:ada",
+        "approval": APPROVAL, "shown": HASH, "vote": HASH, "verdict": "reject", "approver": "person:ada", "roles": [],
         "nonce": "0" * 32, **_NONE,
     },
     "vote_revoked": {"approval": APPROVAL, "vote": HASH, **_BY},
     "rejected": {"approval": APPROVAL, **_BY},
-    "question_asked": {"approval": ASKED, **_NONE},
+    "question_asked": {"approval": ASKED, "requirement": REQUIREMENT, **_NONE},
     "question_expired": {"approval": APPROVAL, **_NONE},
     "grant_expired": {"approval": APPROVAL, **_NONE},
     "grant_revoked": {"approval": APPROVAL, **_BY},
@@ -112,7 +114,10 @@ LEAST: dict[str, dict[str, Any]] = {
     "policy_activated": {"tenant": "acme", "policy": HASH, "engine": ENGINE, **_BY},
     "switched": {"scope": {"kind": "all"}, "paused": True, **_BY},
     "limited": {"scope": {"kind": "tenant", "tenant": "acme"}, "limits": {}, **_BY},
-    "key_added": {"key": HASH, "public": HASH, "name": "ada", "roles": [], "from_us": 0, **_BY},
+    "key_added": {
+        "key": HASH, "public": HASH, "name": "ada", "roles": [], "from_us": 0, "signer": HASH,
+        "signature": "1" * 128, **_BY,
+    },
     "key_revoked": {"key": HASH, "since_us": 0, **_BY},
     "archived": {"run": RUN, "n": 4, "head": HASH, **_BY},
     "restored": {"lost_from_us": 0, **_BY},
@@ -120,11 +125,11 @@ LEAST: dict[str, dict[str, Any]] = {
 MOST: dict[str, dict[str, Any]] = {
     "run_opened": {"limits": {
         "actions": 0, "failures": 1, "no_progress": 2, "parallel": 3, "pending": 4, "wall_us": 5, "active_us": 6,
-        "tokens": 7, "money": 8, "retries": 9,
+        "tokens": 7, "money": 8, "retries": 9, "rejections": 10,
     }, "payloads": {"texts": HASH}},
     "run_halted": {"by": "person:ada", "payloads": {"texts": HASH}},
     "run_closed": {"by": "person:ada", "payloads": {"texts": HASH}},
-    "proposed": {**HELD, "edits": an_id(9), "payloads": dict.fromkeys(
+    "proposed": {**HELD, "edits": {"action": an_id(9), "by": "person:ada"}, "payloads": dict.fromkeys(
         ("raw", "supplied", "arguments", "provenance", "facts", "texts", "presentation"), HASH
     )},
     "held": {**FULLY_DECIDED, "payloads": {"facts": HASH, "texts": HASH, "presentation": HASH}},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cases.bodies import ALLOWED, ASKED, DECIDED, HELD
+from cases.bodies import ALLOWED, ASKED, DECIDED, HELD, REQUIREMENT
 from cases.case import ACTION, AT_US, LEDGER, RUN, Case, a_hash, accepted, an_id
 from cases.chains import said
 from independent import chained
@@ -32,6 +32,12 @@ def _bare(kind: str, action: str, body: dict[str, Any]) -> dict[str, Any]:
 def asked(id: str) -> dict[str, Any]:
     """Return a question's fields."""
     return {**ASKED, "id": id, "digest": a_hash(id)}
+
+
+def questioned(id: str, **body: Any) -> dict[str, Any]:
+    """Say that an operator is asked about an unknown outcome, or what a policy wants before another attempt."""
+    requirement = {**REQUIREMENT, "kind": "question" if "attempt" in body else "approval"}
+    return does("question_asked", approval=asked(id), requirement=requirement, **body)
 
 
 def held(id: str = FIRST) -> dict[str, Any]:

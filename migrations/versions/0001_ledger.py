@@ -151,6 +151,8 @@ def _actions() -> None:
         sa.Column("confirmed", sa.Text(), sa.CheckConstraint("confirmed IN ('yes', 'no')")),
         _bytes("reserved", null=True),
         _big("dedupe_until_us", null=True),
+        _text("edits", null=True),
+        _text("edited_by", null=True),
         sa.UniqueConstraint("tenant", "namespace", "tool", "key_source", "key_scope", "key_text", "revision"),
     )
     op.create_index("agentgate_actions_of_run", "agentgate_actions", ["run", "id"])
@@ -201,6 +203,8 @@ def _approvals() -> None:
         _big("asked_at_us"),
         _big("expires_at_us"),
         _big("until_us", null=True),
+        _bytes("demands"),
+        _big("grant_us"),
     )
     op.create_index("agentgate_approvals_of_action", "agentgate_approvals", ["action"])
     _partial("agentgate_approvals_pending", "agentgate_approvals", ["expires_at_us"], "state = 'pending'")
@@ -217,6 +221,7 @@ def _approvals() -> None:
         _bytes("signature", null=True),
         _flag("counted"),
         _big("at_us"),
+        _bytes("roles"),
     )
 
 

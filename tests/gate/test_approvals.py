@@ -83,6 +83,7 @@ def test_the_three_digests_are_those_of_the_format_computed_by_hand(world: World
         "presentation": presentation,
         "digest": approval,
         "expires_at_us": bound["expires_at_us"],  # type: ignore[index,call-overload]
+        "grant_us": 900_000_000,
     }
 
 

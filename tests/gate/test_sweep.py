@@ -138,11 +138,16 @@ def _ask(gate: Gate, unknown: Outcome, expires_at_us: int) -> None:
         "presentation": payload.digest.hex(),
         "digest": digest.hex(),
         "expires_at_us": expires_at_us,
+        "grant_us": 900_000_000,
     }
 
     def add(transaction: Transaction) -> None:
         transaction.file(unknown.action)
-        body: dict[str, Json] = {"approval": asked, "attempt": 1}
+        body: dict[str, Json] = {
+            "approval": asked,
+            "requirement": Requirement(kind="question").to_json(),
+            "attempt": 1,
+        }
         transaction.draft.add("question_asked", body, action=unknown.action, payloads=(payload,))
 
     ledger.change(opened(gate).id, add)

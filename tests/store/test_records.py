@@ -88,6 +88,8 @@ ACTIONS = st.builds(
     confirmed=st.sampled_from([None, "yes", "no"]),
     reserved=st.dictionaries(CODES, st.integers(-(2**31), 2**31)).map(lambda amounts: tuple(amounts.items())),
     dedupe_until_us=_maybe(MOMENTS),
+    edits=_maybe(TEXTS),
+    edited_by=_maybe(TEXTS),
 )
 
 
@@ -153,7 +155,10 @@ def test_an_action_is_read_as_it_was_written(database: Database, action: ActionR
 def test_an_action_moves_from_where_it_was_read_and_from_nowhere_else(
     database: Database, action: ActionRecord, later: ActionRecord
 ) -> None:
-    kept = ("tenant", "principal", "namespace", "tool", "key", "revision", "spec", "digest", "request", "resource")
+    kept = (
+        *("tenant", "principal", "namespace", "tool", "key", "revision", "spec", "digest", "request", "resource"),
+        *("edits", "edited_by"),
+    )
     moved = replace(
         later,
         proposed_n=action.proposed_n,

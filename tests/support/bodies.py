@@ -20,6 +20,8 @@ REQUIREMENT: dict[str, Json] = {
     "proposer": False,
     "signed": True,
     "obligations": ["four_eyes"],
+    "question_us": 86_400_000_000,
+    "grant_us": 900_000_000,
 }
 DECISION: dict[str, Json] = {
     "outcome": "require_approval",
@@ -60,6 +62,7 @@ ASKED: dict[str, Json] = {
     "presentation": HASH,
     "digest": HASH,
     "expires_at_us": AT_US,
+    "grant_us": 900_000_000,
 }
 
 _FULL: dict[str, dict[str, Json]] = {
@@ -83,7 +86,7 @@ _FULL: dict[str, dict[str, Json]] = {
         "revision": 1,
         "intended": KEY,
         "intended_revision": 2,
-        "edits": an_id(9),
+        "edits": {"action": an_id(9), "by": "person:ada"},
         "raw_bytes": 12,
         "request": HASH,
         "resource": HASH,
@@ -110,6 +113,7 @@ _FULL: dict[str, dict[str, Json]] = {
         "vote": HASH,
         "verdict": "approve",
         "approver": "person:ada",
+        "roles": ["finance"],
         "key": HASH,
         "nonce": "0" * 32,
         "signature": "1" * 128,
@@ -117,7 +121,7 @@ _FULL: dict[str, dict[str, Json]] = {
     },
     "vote_revoked": {"approval": APPROVAL, "vote": HASH, **BY},
     "rejected": {"approval": APPROVAL, "vote": HASH, **BY},
-    "question_asked": {"approval": ASKED, "attempt": 1, "payloads": PAYLOADS},
+    "question_asked": {"approval": ASKED, "requirement": REQUIREMENT, "attempt": 1, "payloads": PAYLOADS},
     "question_expired": {"approval": APPROVAL, "payloads": {}},
     "grant_expired": {"approval": APPROVAL, "payloads": {}},
     "grant_revoked": {"approval": APPROVAL, **BY},
@@ -195,6 +199,8 @@ _FULL: dict[str, dict[str, Json]] = {
         "roles": ["finance"],
         "from_us": AT_US,
         "until_us": AT_US,
+        "signer": HASH,
+        "signature": "1" * 128,
         **BY,
     },
     "key_revoked": {"key": HASH, "since_us": AT_US, **BY},

@@ -36,7 +36,8 @@ _SALT = a_hash("salt")
 _KEPT = Kept(payload=Payload(kind="result", salt=_SALT, content=b"{}"), outcome=None, size=2)
 _EVIDENCE = Payload(kind="evidence", salt=_SALT, content=b"{}")
 _CHANCE = Chance(
-    ledger=LEDGER, approval=NEXT, salts=(_SALT, _SALT), ready_us=HOUR_US, question_us=HOUR_US
+    ledger=LEDGER, approval=NEXT, salts=(_SALT, _SALT), ready_us=HOUR_US, question_us=HOUR_US,
+    grant_us=HOUR_US,
 )  # fmt: skip
 _LEASE = claiming.Lease(holder="host/1/2/gate", lease_us=HOUR_US, timeout_us=HOUR_US)
 _ENDS = {
@@ -295,11 +296,18 @@ def _of_questions(about: About) -> Iterator[Move]:
     state, question = about.state, about.file.question
     if state is State.UNKNOWN and (question is None or question.state not in {"pending", "granted"}):
         yield about.wrote(
-            "ask an operator", "question_asked", {"approval": _asked("question"), "attempt": about.file.action.attempts}
+            "ask an operator",
+            "question_asked",
+            {
+                "approval": _asked("question"),
+                "requirement": Requirement(kind="question").to_json(),
+                "attempt": about.file.action.attempts,
+            },
         )
         first = requirement_digest(_REQUIREMENTS[0], action=about.file.action.digest)
         asked = _asked("approval") | {"requirement": first.hex()}
-        yield about.wrote("ask for approval", "question_asked", {"approval": asked})
+        wanted: dict[str, Json] = {"approval": asked, "requirement": _REQUIREMENTS[0].to_json()}
+        yield about.wrote("ask for approval", "question_asked", wanted)
     if question is None or state not in {State.HELD, State.UNKNOWN, State.READY}:
         return
     named: dict[str, Json] = {"approval": question.id}
@@ -318,6 +326,7 @@ def _voted(about: About, question: ApprovalRecord, named: dict[str, Json]) -> It
         "vote": a_hash("vote").hex(),
         "verdict": "again" if question.kind == "question" else "approve",
         "approver": "person:ada",
+        "roles": [],
         "nonce": "0" * 32,
     }
     draft.add("voted", vote, action=about.id)
@@ -337,6 +346,7 @@ def _asked(kind: str) -> dict[str, Json]:
         "presentation": digest,
         "digest": digest,
         "expires_at_us": AT_US + HOUR_US,
+        "grant_us": HOUR_US,
     }
 
 

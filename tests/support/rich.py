@@ -196,7 +196,7 @@ class Story:
     def vote(self, action: str, id_: str, shown: bytes, verdict: Verdict, approver: str) -> str:
         digest = vote_digest(approval=shown, verdict=verdict, approver=approver, key=None, nonce=NONCE).hex()
         body: dict[str, Json] = {"approval": id_, "shown": shown.hex(), "vote": digest, "verdict": verdict}
-        self.add(action, "voted", body | {"approver": approver, "nonce": NONCE.hex()})
+        self.add(action, "voted", body | {"approver": approver, "roles": ["lead"], "nonce": NONCE.hex()})
         return digest
 
     def people(self) -> None:
@@ -254,11 +254,13 @@ class Story:
             "presentation": payload.digest.hex(),
             "digest": asked.hex(),
             "expires_at_us": expires_at_us,
+            "grant_us": 900_000_000,
         }
 
         def add(transaction: Transaction) -> None:
             transaction.file(action)
-            body: dict[str, Json] = {"approval": approval, "attempt": 1}
+            requirement = Requirement(kind="question").to_json()
+            body: dict[str, Json] = {"approval": approval, "requirement": requirement, "attempt": 1}
             transaction.draft.add("question_asked", body, action=action, payloads=(payload,))
 
         self.gate._shop.ledger.change(self.run.id, add)

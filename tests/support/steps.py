@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from agentgate.canonical import Json
 from agentgate.core.draft import Payload
-from support.bodies import DECIDED
+from support.bodies import DECIDED, REQUIREMENT
 from support.ids import AT_US, a_hash, an_id
 
 TTL_US = 3_600_000_000
@@ -82,6 +82,7 @@ def _question(fresh: Fresh) -> dict[str, Json]:
         "presentation": a_hash(f"presentation {number}").hex(),
         "digest": a_hash(f"approval {number}").hex(),
         "expires_at_us": AT_US + TTL_US,
+        "grant_us": TTL_US,
     }
 
 
@@ -94,7 +95,8 @@ def _held(fresh: Fresh, _model: Model, _qualifier: str) -> Made:
 
 
 def _asked(fresh: Fresh, model: Model, _qualifier: str) -> Made:
-    return {"approval": _question(fresh), "attempt": len(model.tries)}, ()
+    requirement = REQUIREMENT | {"kind": "question"}
+    return {"approval": _question(fresh), "requirement": requirement, "attempt": len(model.tries)}, ()
 
 
 def _of_question(_fresh: Fresh, model: Model, _qualifier: str) -> Made:
@@ -117,6 +119,7 @@ def _voted(fresh: Fresh, model: Model, _qualifier: str) -> Made:
         "vote": a_hash(f"vote {number}").hex(),
         "verdict": "approve",
         "approver": f"person:{number}",
+        "roles": ["finance"],
         "nonce": f"{number:032x}",
     }
     if number % 2:
