@@ -34,6 +34,7 @@ from agentgate.errors import (
 from agentgate.errors import (
     KeyConflict as KeyConflict,
 )
+from agentgate.errors import KeyringRefused as KeyringRefused
 from agentgate.errors import (
     Misuse as Misuse,
 )
@@ -92,6 +93,9 @@ from agentgate.gate.switching import (
     Scope as Scope,
 )
 from agentgate.gate.verifying import verify as verify
+from agentgate.keyring import Keyring as Keyring
+from agentgate.keyring import LedgerKey as LedgerKey
+from agentgate.keyring import sign_addition as sign_addition
 from agentgate.limits import Limits as Limits
 from agentgate.observation import (
     Error as Error,
@@ -158,10 +162,14 @@ from agentgate.policy.evaluation import Policy as Policy
 from agentgate.policy.evaluation import python_policy as python_policy
 from agentgate.policy.request import PolicyRequest as PolicyRequest
 from agentgate.policy.request import View as View
+from agentgate.publickeys import ApproverKey as ApproverKey
 from agentgate.sealing import SealingKey as SealingKey
 from agentgate.sealing import SealingKeys as SealingKeys
 from agentgate.secrets import EnvironmentSecrets as EnvironmentSecrets
 from agentgate.secrets import FileSecrets as FileSecrets
+from agentgate.signing import SignedVote as SignedVote
+from agentgate.signing import SigningKey as SigningKey
+from agentgate.signing import sign_vote as sign_vote
 from agentgate.tools.decorator import Function as Function
 from agentgate.tools.decorator import Tool as Tool
 from agentgate.tools.decorator import gated as gated

@@ -5,6 +5,7 @@
     │   ├── NotCanonical       a value that has no canonical form
     │   ├── SpecRefused        a tool that cannot be registered
     │   ├── PolicyRefused      a policy that cannot be loaded
+    │   ├── KeyringRefused     a file of people's keys that cannot be loaded
     │   ├── Ungated            a gated tool was called without its gate
     │   ├── KeyConflict        the same key with other arguments, or another principal's
     │   ├── RunConflict        the same run with another principal, goal or limits
@@ -83,6 +84,29 @@ class PolicyRefused(Misuse):
     """A policy cannot be loaded; ``path`` names the rule and field, ``source`` the file."""
 
     code: ClassVar[str] = "policy_refused"
+
+    def __init__(self, source: str, path: str, problem: str, remedy: str) -> None:
+        super().__init__(source, path, problem, remedy)
+        self.source = source
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.source} at {self.path or '/'}: {self.problem}; {self.remedy}"
+
+
+class KeyringRefused(Misuse):
+    """A file of people's public keys cannot be loaded; nothing in it is trusted.
+
+    Args:
+        source: the file.
+        path: where in it, as a JSON Pointer (``/keys/2/public``).
+        problem: what is wrong there.
+        remedy: what would be accepted.
+    """
+
+    code: ClassVar[str] = "keyring_refused"
 
     def __init__(self, source: str, path: str, problem: str, remedy: str) -> None:
         super().__init__(source, path, problem, remedy)

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
@@ -20,6 +19,7 @@ from typing import Final, TypeAlias, TypeGuard
 from agentgate.clock import Clock, SystemClock
 from agentgate.digests import SALT_BYTES, payload_digest
 from agentgate.errors import Damaged, Misuse, Sealed
+from agentgate.ownfiles import read_private, write_private
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -32,8 +32,6 @@ _ID_DIGITS = 16
 _ID = re.compile(r"[0-9a-f]{16}")
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 _STANDARD = str.maketrans("-_", "+/")
-_LARGEST_FILE = 65_536
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITE_KEYS = "write each key on a line of its own, as 64 hexadecimal digits or as base64 of 32 bytes"
 
 
@@ -91,7 +89,7 @@ class SealingKeys:
         Raises:
             Misuse: no such file, others may read it, or it holds no keys.
         """
-        return cls._read(_private_text(Path(path)), str(path))
+        return cls._read(read_private(Path(path), "sealing").decode("ascii", "replace"), str(path))
 
     @classmethod
     def from_environment(cls, name: str) -> "SealingKeys":
@@ -224,40 +222,10 @@ def _padded(line: str) -> str:
     return line.translate(_STANDARD).rstrip("=") + "=" * (-len(line.rstrip("=")) % 4)
 
 
-def _private_text(path: Path) -> str:
-    """Read a small text that its owner alone may read.
-
-    Raises:
-        Misuse: it is not there, or is not that.
-    """
-    try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise Misuse(f"sealing: {path} is no file")
-            if found.st_mode & _OTHERS:
-                raise Misuse(f"sealing: others may read or change {path}; run: chmod 600 {path}")
-            content = file.read(_LARGEST_FILE + 1)
-    except OSError as error:
-        raise Misuse(f"sealing: {path} cannot be read ({error.strerror})") from error
-    if len(content) > _LARGEST_FILE:
-        raise Misuse(f"sealing: {path} is too large to be a file of keys")
-    return content.decode("ascii", "replace")
-
-
 def write_key(path: Path, key: SealingKey) -> None:
     """Write a key into a new file that its owner alone may read.
 
     Raises:
         Misuse: there is such a file already, or it cannot be made.
     """
-    try:
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(number, "w", encoding="ascii") as file:
-            file.write(f"# agentgate sealing key {key.id}\n{key.text()}\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError as error:
-        raise Misuse(f"sealing: {path} exists; a key that is overwritten is lost: name a new file") from error
-    except OSError as error:
-        raise Misuse(f"sealing: {path} cannot be written ({error.strerror})") from error
+    write_private(path, f"# agentgate sealing key {key.id}\n{key.text()}\n".encode("ascii"), "sealing")
