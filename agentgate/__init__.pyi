@@ -74,6 +74,8 @@ from agentgate.errors import (
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.inbox import Waiting as Waiting
+from agentgate.gate.keyring import KeyTable as KeyTable
+from agentgate.gate.keyring import ListedKey as ListedKey
 from agentgate.gate.limiting import Allowance as Allowance
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run

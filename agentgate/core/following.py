@@ -29,6 +29,7 @@ from agentgate.core.binding import (
 )
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
+from agentgate.core.keybook import KEY_EVENTS, KeyBook
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord
 from agentgate.core.verification import Break
 from agentgate.errors import Damaged
@@ -75,6 +76,7 @@ class Follower:
         self.waiting = 0
         self.switches: dict[Switch, tuple[int, int]] = {}
         self.bounds: dict[Bound, tuple[int, int]] = {}
+        self.keys = KeyBook()
         # Whether the records can still be trusted to be what the events add up to.
         self.folding = True
         self._ledger = ledger
@@ -115,6 +117,8 @@ class Follower:
             self._switch(event)
         if event.type == "limited":
             self._bound(event)
+        if event.type in KEY_EVENTS:
+            self._tell(event, self.keys.take(event))
         return self._folded(event, link.hash, beside) if self.folding else None
 
     def _linked(self, link: Link) -> Event | None:

@@ -43,6 +43,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "vote_row": "a vote's row",
         "lock_row": "a lock on a resource",
         "switch_row": "a switch",
+        "key_row": "a person's key, or its revocation",
         "budget_row": "a bound, or what is used of it",
         "unreadable": "the database does not give a row back, or one that no column could hold",
     }

@@ -10,6 +10,7 @@ from agentgate.gate import closing, inbox, limiting, switching
 from agentgate.gate.commands import note_payloads
 from agentgate.gate.handles import check_run, named
 from agentgate.gate.inbox import Waiting
+from agentgate.gate.keyring import KeyTable
 from agentgate.gate.limiting import Allowance
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
 from agentgate.gate.opening import Run
@@ -23,6 +24,11 @@ class Operating:
     """Say what was found out, take back, end and stop; of an open gate."""
 
     _shop: Workshop
+
+    @property
+    def keys(self) -> KeyTable:
+        """People's keys in the ledger's own table: add, revoke and list them."""
+        return KeyTable(self._shop.ledger)
 
     def cancel(self, action: Proposal | str, *, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Proposal:
         """Cancel an action that has not started, or whose failure is known.

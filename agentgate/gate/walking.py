@@ -39,6 +39,7 @@ class Seen:
     unrevised: list[ActionRecord]
     switches: list[Row]
     budgets: list[Row]
+    keys: tuple[list[Row], list[Row]]
 
 
 class Walk:
@@ -87,6 +88,7 @@ class Walk:
                 unrevised=[one for one in revised if not inspecting.has_revision(connection, one, one.revision - 1)],
                 switches=sweeping.all_switches(connection) if self._run == self._audit.ledger else [],
                 budgets=sweeping.all_budgets(connection) if self._run == self._audit.ledger else [],
+                keys=sweeping.all_keys(connection) if self._run == self._audit.ledger else ([], []),
             )
         revised.clear()
         return seen
@@ -194,6 +196,7 @@ class Walk:
         if self._run == self._audit.ledger:
             self._compare_switches(follower, seen.switches)
             self._compare_budgets(follower, seen.budgets)
+            self._compare_keys(follower, *seen.keys)
         if follower.folding and follower.record is not None:
             self._count_actions(follower)
             tenant = follower.record.tenant
@@ -235,6 +238,14 @@ class Walk:
                 self._audit.broken("budget_row", "not what its last event says, or missing", row="/".join(place))
         for place in stored.keys() - follower.bounds.keys():
             self._audit.broken("budget_row", "no event made this row", row="/".join(map(str, place)))
+
+    def _compare_keys(self, follower: Follower, added: list[Row], revoked: list[Row]) -> None:
+        for stored, said in ((added, follower.keys.added), (revoked, follower.keys.revoked)):
+            rows = {row[0]: row[1:] for row in stored}
+            for key in rows.keys() | said.keys():
+                if rows.get(key) != said.get(key):
+                    row = key.hex() if type(key) is bytes else str(key)
+                    self._audit.broken("key_row", "not what its last event says, or made by none", row=row)
 
     def _count_actions(self, follower: Follower) -> None:
         """Look for rows of actions that the run's events do not tell of; those they tell of were compared."""

@@ -279,6 +279,28 @@ budgets = _table(
     Column("n", _BIG, nullable=False),
 )
 
+# People's keys that somebody's signature has added; whose signature counts is told by no table.
+keys = _table(
+    "keys",
+    Column("key", LargeBinary, primary_key=True),
+    Column("public", LargeBinary, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("roles", LargeBinary, nullable=False),
+    Column("from_us", _BIG, nullable=False),
+    Column("until_us", _BIG),
+    Column("signer", LargeBinary, nullable=False),
+    Column("signature", LargeBinary, nullable=False),
+    Column("n", _BIG, nullable=False),
+)
+
+# Of any keys, those that stand in no table too.
+revoked_keys = _table(
+    "revoked_keys",
+    Column("key", LargeBinary, primary_key=True),
+    Column("since_us", _BIG, nullable=False),
+    Column("n", _BIG, nullable=False),
+)
+
 locks = _table(
     "locks",
     Column("tenant", Text, primary_key=True),

@@ -15,8 +15,10 @@ from agentgate.store.schema import (
     budgets,
     documents,
     events,
+    keys,
     locks,
     payloads,
+    revoked_keys,
     runs,
     switches,
     tenants,
@@ -126,6 +128,8 @@ _BUDGETS = Statement(
         budgets.c.n,
     )
 )
+_KEYS = Statement(select(keys))
+_REVOKED_KEYS = Statement(select(revoked_keys))
 _BOUNDED = Statement(
     select(budgets.c.tenant)
     .where(budgets.c.tenant >= bindparam("start"))
@@ -187,6 +191,11 @@ def all_switches(connection: Connection) -> list[Row]:
 def all_budgets(connection: Connection) -> list[Row]:
     """Read every bound, without what is used of it: (tenant, kind, namespace, name, measure, most, n)."""
     return _BUDGETS.rows(connection)
+
+
+def all_keys(connection: Connection) -> tuple[list[Row], list[Row]]:
+    """Read every key that was added, and every one that was revoked; there are few."""
+    return _KEYS.rows(connection), _REVOKED_KEYS.rows(connection)
 
 
 def bounded_tenants(connection: Connection, *, start: str) -> list[Row]:

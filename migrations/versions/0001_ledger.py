@@ -26,6 +26,7 @@ def upgrade() -> None:
     _attempts()
     _approvals()
     _switches_and_locks()
+    _keys()
 
 
 def _table(name: str, *parts: Any, counted: bool = False) -> None:
@@ -254,6 +255,22 @@ def _switches_and_locks() -> None:
         _text("action"),
         _big("fence"),
     )
+
+
+def _keys() -> None:
+    _table(
+        "keys",
+        _bytes("key", key=True),
+        _bytes("public"),
+        _text("name"),
+        _bytes("roles"),
+        _big("from_us"),
+        _big("until_us", null=True),
+        _bytes("signer"),
+        _bytes("signature"),
+        _big("n"),
+    )
+    _table("revoked_keys", _bytes("key", key=True), _big("since_us"), _big("n"))
 
 
 def _partial(name: str, table: str, columns: list[str], where: str) -> None:

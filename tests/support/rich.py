@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import agentgate
-from agentgate import Held, Limits, NoEffect, PolicyRequest, Proposal, Refused, Reserve, Run
+from agentgate import Held, Keyring, Limits, NoEffect, PolicyRequest, Proposal, Refused, Reserve, Run, sign_addition
 from agentgate.approval import Requirement, Verdict, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Json
+from agentgate.clock import to_datetime
 from agentgate.gate.ledger import Transaction
 from agentgate.policy.decision import Decision
 from agentgate.store import sqlite
 from agentgate.testing import FakeClock, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
+from support.signers import DAY_US, FROM_US, public, signer
 from support.worlds import World, made, named
 
 PERSON = "person:ada"
@@ -146,6 +148,7 @@ class Story:
         self.runs_end()
         self.another_tenant()
         self.switches()
+        self.keys()
         assert self.call("last", "copy")
 
     def bounds(self) -> None:
@@ -300,6 +303,16 @@ class Story:
         self.gate.pause(by=PERSON, reason="everything is on fire")
         self.gate.pause(by=PERSON, reason="too curious", tenant="umbrella", tool="look")
         self.gate.resume(by=PERSON)
+
+    def keys(self) -> None:
+        file = Keyring([public("admin", trusted_to_add=True)])
+        added = public("ada", roles=("finance", "legal"), until_us=FROM_US + DAY_US), public("eve"), public("bob")
+        for key in added:
+            signed = sign_addition(signer("admin"), key, ledger=self.gate.ledger)
+            self.gate.keys.add(signed, keyring=file, by=PERSON, note="came to us")
+        self.gate.keys.revoke(signer("eve").hash, by=PERSON, note="left us")
+        self.gate.keys.revoke(signer("elsewhere").hash, by=PERSON, since=to_datetime(FROM_US + 7))
+        self.gate.keys.revoke(signer("elsewhere").hash, by=PERSON, since=to_datetime(FROM_US))
 
 
 CHARGES: list[Json] = [{"account": "tokens", "amount": 90}, {"account": "money", "amount": 9}]

@@ -28,6 +28,8 @@ KEYS = {
     "switches": ("tool",),
     "budgets": ("measure",),
     "locks": ("resource",),
+    "keys": ("key",),
+    "revoked_keys": ("key",),
 }
 
 
