@@ -101,6 +101,7 @@ _HOMES = MappingProxyType(
         "UnsafeStore": "agentgate.errors",
         "Verification": "agentgate.core.verification",
         "View": "agentgate.policy.request",
+        "VoteRefused": "agentgate.errors",
         "Waiting": "agentgate.gate.inbox",
         "WrongSchema": "agentgate.errors",
         "abort": "agentgate.policy.decision",

@@ -69,6 +69,9 @@ from agentgate.errors import (
     UnsafeStore as UnsafeStore,
 )
 from agentgate.errors import (
+    VoteRefused as VoteRefused,
+)
+from agentgate.errors import (
     WrongSchema as WrongSchema,
 )
 from agentgate.gate.calls import Call as Call

@@ -13,6 +13,7 @@
     │   ├── WrongSchema        the database has no ledger of this version: migrate, or upgrade the code
     │   ├── Sealed             a payload that cannot be sealed or opened without its key
     │   ├── UnsafeStore        the database cannot be trusted with a ledger where it lies or as it is set
+    │   ├── VoteRefused        a vote that does not count, and why
     │   └── NotPossible        the command does not apply in the present state
     ├── Unavailable          the database or a lock: try again with the same key
     └── Damaged              the record cannot be trusted: wake a person
@@ -180,6 +181,27 @@ class NotFound(Misuse):
 
     def __str__(self) -> str:
         return f"no {self.kind} {self.name!r} here"
+
+
+class VoteRefused(Misuse):
+    """A vote, or a revocation, does not count; none was recorded, and none was used up.
+
+    Args:
+        approval: the approval's id.
+        reason: a stable word, one of those that docs/approvals.md lists.
+        remedy: what to do instead, as a clause.
+    """
+
+    code: ClassVar[str] = "vote_refused"
+
+    def __init__(self, approval: str, reason: str, remedy: str) -> None:
+        super().__init__(approval, reason, remedy)
+        self.approval = approval
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"approval {self.approval}: {self.reason}; {self.remedy}"
 
 
 class NotPossible(Misuse):

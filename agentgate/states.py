@@ -86,7 +86,7 @@ STAYS: Mapping[str, frozenset[State]] = MappingProxyType({
     "approved":               frozenset({UNKNOWN}),
     "rejected":               frozenset({UNKNOWN}),
     "grant_expired":          frozenset({UNKNOWN}),
-    "grant_revoked":          frozenset({UNKNOWN}),
+    "grant_revoked":          frozenset({FAILED, UNKNOWN}),
     "waited":                 frozenset({READY, HELD, FAILED, UNKNOWN}),
     "replayed":               frozenset({SUCCEEDED, FAILED, REFUSED, ABANDONED}),
     "late":                   frozenset({EXECUTING, SUCCEEDED, UNKNOWN, REFUSED, ABANDONED}),

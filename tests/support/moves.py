@@ -308,9 +308,12 @@ def _of_questions(about: About) -> Iterator[Move]:
         asked = _asked("approval") | {"requirement": first.hex()}
         wanted: dict[str, Json] = {"approval": asked, "requirement": _REQUIREMENTS[0].to_json()}
         yield about.wrote("ask for approval", "question_asked", wanted)
-    if question is None or state not in {State.HELD, State.UNKNOWN, State.READY}:
+    if question is None or state not in {State.HELD, State.UNKNOWN, State.READY, State.FAILED}:
         return
     named: dict[str, Json] = {"approval": question.id}
+    if question.state == "granted" and state is State.FAILED:  # given back: it can be taken back as well
+        yield about.wrote("revoke", "grant_revoked", named | BY)
+        return
     if question.state == "pending":
         yield from _voted(about, question, named)
     if question.state == "granted":

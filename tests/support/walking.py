@@ -99,6 +99,8 @@ def _possible(model: Model) -> list[str]:
         words += ["voted", "approved", "rejected", "question_expired"]
     if model.state in {"READY", "UNKNOWN"} and model.question == "granted":
         words += ["grant_expired", "grant_revoked"]
+    if model.state == "FAILED" and model.question == "granted":
+        words.append("grant_revoked")
     if hangs and model.votes:
         words.append("vote_revoked")
     if any(not one.open for one in model.tries):
@@ -141,6 +143,8 @@ def _moved(model: Model, word: str) -> str:
         answered = "SUCCEEDED" if word == "reconciled.applied" else "READY"
         return answered if model.state == "UNKNOWN" else model.state
     if model.state == "UNKNOWN" and word not in {"started", "abandoned"}:
+        return model.state
+    if model.state == "FAILED" and word == "grant_revoked":
         return model.state
     return _LEADS.get(word, model.state)
 

@@ -67,7 +67,7 @@ PROSE = """
     approved                UNKNOWN
     rejected                UNKNOWN
     grant_expired           UNKNOWN
-    grant_revoked           UNKNOWN
+    grant_revoked           FAILED UNKNOWN
     waited                  READY HELD FAILED UNKNOWN
     replayed                SUCCEEDED FAILED REFUSED ABANDONED
     late                    EXECUTING SUCCEEDED UNKNOWN REFUSED ABANDONED
