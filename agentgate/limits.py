@@ -27,7 +27,7 @@ class Limits:
             is halted.
         parallel: actions executing at once. A wait, not an end.
         pending: actions held for a person at once.
-        rejections: questions that people answer with no; at the limit the run is halted.
+        rejections: actions that people refuse when they are asked; at the limit, one at the least, the run is halted.
         retries: failed actions that are made ready again, over the whole run; at the limit a failure stays one.
         wall: time from the run's opening in which actions may start; then the run is halted.
         active: time that its attempts may last, one added to the other as they end; then the run is halted.

@@ -208,6 +208,7 @@ def left(run: RunRecord, budgets: Iterable[Budget]) -> dict[str, int]:
         "money": counters.money,
         "parallel": counters.executing,
         "pending": counters.pending,
+        "rejections": counters.rejected,
         "retries": counters.retried,
         "tokens": counters.tokens,
     }

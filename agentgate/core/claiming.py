@@ -305,12 +305,20 @@ def halt_where_over(draft: Draft, reason: str) -> None:
         halt(draft, reason)
 
 
-def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance) -> ActionFile:
-    """Ask for another approval on the same action and key; a third different one is a refusal (design §6)."""
+def hold(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, *, rejected: bool = False) -> ActionFile:
+    """Ask for another approval on the same action and key; a third different one is a refusal (design §6).
+
+    Args:
+        draft: the transaction.
+        file: the action, READY or HELD.
+        thought: the call, with what the policy said at this claim.
+        chance: ids and salts.
+        rejected: whether people have said no, in this run, to the same request: then they are not asked again.
+    """
     judgement = thought.judgement
     assert judgement is not None
     assert judgement.decision.requirement is not None
-    refused = _unaskable(draft, file, judgement.decision.requirement)
+    refused = "rejected_before" if rejected else _unaskable(draft, file, judgement.decision.requirement)
     if refused is not None:
         refuse(draft, file, refused, judgement)
         return draft.file(file.action.id)

@@ -101,7 +101,13 @@ class Waiting:
 
 
 def propose(
-    draft: Draft, thought: Thought, chance: Chance, *, revision: int, supersedes: Waiting | None = None
+    draft: Draft,
+    thought: Thought,
+    chance: Chance,
+    *,
+    revision: int,
+    supersedes: Waiting | None = None,
+    rejected: bool = False,
 ) -> ActionFile:
     """Record a proposal, and what was decided about it.
 
@@ -111,6 +117,7 @@ def propose(
         chance: ids and salts.
         revision: of the key, from 1.
         supersedes: whose place it takes, unless it is refused: what is refused takes nobody's place, nor its key.
+        rejected: whether people have said no, in this run, to the same request: then they are not asked again.
 
     Returns:
         The action as it stands: READY, HELD or REFUSED.
@@ -118,7 +125,7 @@ def propose(
     refusal = thought.refusal or _refused_by_run(draft) or _refused_by_policy(thought)
     judgement = thought.judgement
     if refusal is None and judgement is not None and judgement.decision.requirement is not None:
-        enough = _asked_enough_but(draft, thought, supersedes)
+        enough = "rejected_before" if rejected else _asked_enough_but(draft, thought, supersedes)
         refusal = None if enough is None else (enough, error_for(enough))
     if supersedes is not None and refusal is not None:
         thought, revision = _unplaced(thought, revision), 1

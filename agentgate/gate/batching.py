@@ -23,7 +23,7 @@ from agentgate.errors import Damaged, KeyConflict, NotFound, Unavailable
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.executing import REPLAYED
 from agentgate.gate.ledger import TRIES, Ledger, Transaction, draft_of
-from agentgate.gate.proposing import bounds_of, chance, recent_of, seen_as
+from agentgate.gate.proposing import asks, bounds_of, chance, recent_of, seen_as
 from agentgate.gate.settings import Settings
 from agentgate.gate.standing import Known, Standing, asked, check_principal, is_revisable, known, newest, stand
 from agentgate.gate.thinking import Intent, Mind
@@ -31,6 +31,7 @@ from agentgate.policy.request import RECENT, Recent, View
 from agentgate.sealing import SealingKeys
 from agentgate.states import RunState, State
 from agentgate.store import actions, runs
+from agentgate.store.rejections import was_rejected
 
 
 class Moved(Exception):
@@ -93,6 +94,7 @@ class Walk:
         draft: of its run.
         reach: brings in an action of any run, with its run's draft.
         halted: refuses what waits in the run, once it is not open any more.
+        rejected: tells whether people have said no, in this run, to the same request.
         newest: the batch's own actions, the last one under each key.
         entries: one for each call so far.
     """
@@ -100,6 +102,7 @@ class Walk:
     draft: Draft
     reach: Callable[[ActionRecord], Draft]
     halted: Callable[[], None]
+    rejected: Callable[[bytes | None], bool]
     newest: dict[tuple[str, str, Key], Thought] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
 
@@ -142,12 +145,16 @@ class Batcher:
         )
         for _ in range(TRIES):
             seen = self._look(run, tenant, items)
-            answered = _ask(mind, seen)
+            answered = _ask(mind, seen, self._rejected)
             try:
                 return self.ledger.change(run, partial(_write, seen=seen, items=answered), documents=mind.documents)
             except Moved:
                 continue
         raise Unavailable("moved", f"the run or a key changed {TRIES} times while the policy was asked; try again")
+
+    def _rejected(self, run: str, request: bytes | None) -> bool:
+        with self.ledger.database.read() as connection:
+            return was_rejected(connection, run, request)
 
     def _look(self, run: str, tenant: str, items: tuple[Item, ...]) -> Seen:
         with self.ledger.database.read() as connection:
@@ -214,7 +221,7 @@ def _files(connection: Connection, items: Iterable[Item]) -> tuple[tuple[ActionF
     return tuple(found)
 
 
-def _ask(mind: Mind, seen: Seen) -> tuple[Item, ...]:
+def _ask(mind: Mind, seen: Seen, rejected: Callable[[str, bytes | None], bool]) -> tuple[Item, ...]:
     """Ask the policy about each call, on what those before it would leave; nothing is written, and nothing is open."""
     book = Book()
     book.enter({TENANT, *_tools(seen.items), *(one.place for one in seen.bounds)}, seen.bounds)
@@ -224,7 +231,12 @@ def _ask(mind: Mind, seen: Seen) -> tuple[Item, ...]:
             drafts[run.id] = draft_of(run, at_us=seen.at_us, book=book)
         drafts[run.id].read(file)
     draft = drafts[seen.run.id]
-    walk = Walk(draft=draft, reach=lambda action: drafts[action.run], halted=partial(_refuse_drafted, draft))
+    walk = Walk(
+        draft=draft,
+        reach=lambda action: drafts[action.run],
+        halted=partial(_refuse_drafted, draft),
+        rejected=partial(rejected, seen.run.id),
+    )
     answered: list[Item] = []
 
     def judged(item: Item, revision: int) -> Item:
@@ -284,7 +296,8 @@ def _write(transaction: Transaction, *, seen: Seen, items: tuple[Item, ...]) -> 
         return its_run.draft
 
     transaction.bind(TENANT, *_tools(items))
-    walk = Walk(draft=draft, reach=reach, halted=partial(refuse_waiting, transaction))
+    said_no = partial(was_rejected, transaction.connection, draft.run.id)
+    walk = Walk(draft=draft, reach=reach, halted=partial(refuse_waiting, transaction), rejected=said_no)
     for n, item in enumerate(items):
         _step(walk, n, item, _judged)
     return walk.entries
@@ -313,7 +326,8 @@ def _step(walk: Walk, n: int, item: Item, judged: Callable[[Item, int], Item]) -
     supersedes = standing.supersedes
     waiting = None if supersedes is None else Waiting(draft=walk.reach(supersedes), action=supersedes)
     was_open = draft.run.state is RunState.OPEN
-    propose(draft, thought, item.chance, revision=standing.revision, supersedes=waiting)
+    rejected = asks(thought) and walk.rejected(thought.request)
+    propose(draft, thought, item.chance, revision=standing.revision, supersedes=waiting, rejected=rejected)
     walk.newest[_address(item.thought)] = item.thought
     walk.entries.append(Entry(action=thought.id, repeated=False))
     if was_open and draft.run.state is not RunState.OPEN:

@@ -43,6 +43,7 @@ from agentgate.process import is_gone
 from agentgate.states import State
 from agentgate.store import actions, locks, outcomes
 from agentgate.store import budgets as budget_rows
+from agentgate.store.rejections import was_rejected
 from agentgate.tools.decorator import AnyTool
 from agentgate.tools.spec import ToolSpec
 
@@ -172,7 +173,8 @@ def claim_again(
         return None
     if decision.requirement is not None and not _granted(file, judgement):
         transaction.bind(budgets.TENANT, budgets.tool(file.action.namespace, file.action.tool))
-        hold(draft, file, thought, chance)
+        rejected = was_rejected(transaction.connection, draft.run.id, file.action.request)
+        hold(draft, file, thought, chance, rejected=rejected)
         return None
     return claim(transaction, file, claimant, judgement)
 

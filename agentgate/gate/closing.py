@@ -2,6 +2,7 @@
 
 from agentgate.core.claiming import refuse
 from agentgate.core.draft import Payload
+from agentgate.core.rejecting import halt_where_rejected
 from agentgate.errors import NotPossible
 from agentgate.gate.ledger import Transaction
 from agentgate.states import RunState, State, advance_run
@@ -19,6 +20,12 @@ def refuse_waiting(transaction: Transaction) -> None:
         file = transaction.file(id_)
         if file.action.state in {State.HELD, State.READY}:
             refuse(draft, file, reason)
+
+
+def end_where_rejected(transaction: Transaction) -> None:
+    """Halt the run where people have said no as often as it may hear it; for whoever has drafted a ``rejected``."""
+    halt_where_rejected(transaction.draft)
+    refuse_waiting(transaction)
 
 
 def close(transaction: Transaction, *, by: str, payloads: tuple[Payload, ...]) -> None:

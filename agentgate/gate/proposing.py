@@ -24,6 +24,7 @@ from agentgate.sealing import SealingKeys
 from agentgate.states import RunState
 from agentgate.store import actions, runs
 from agentgate.store import budgets as budget_rows
+from agentgate.store.rejections import was_rejected
 
 T = TypeVar("T")
 
@@ -190,9 +191,11 @@ class Proposer:
             return None
         waiting = None if now.supersedes is None else _waiting(transaction, now.supersedes)
         drawn = chance(self._ledger, self._settings)
-        if thought.judgement is not None and thought.judgement.decision.requirement is not None:
+        rejected = False
+        if asks(thought):
             transaction.bind(TENANT, tool_place(thought.namespace, thought.tool))
-        file = propose(draft, thought, drawn, revision=now.revision, supersedes=waiting)
+            rejected = was_rejected(transaction.connection, draft.run.id, thought.request)
+        file = propose(draft, thought, drawn, revision=now.revision, supersedes=waiting, rejected=rejected)
         refuse_waiting(transaction)
         return then(transaction, Proposed(file=file, thought=thought, repeated=False))
 
@@ -220,6 +223,11 @@ class Proposer:
         if expire(transaction.draft, file):
             return None
         return then(transaction, Proposed(file=file, thought=thought, repeated=True))
+
+
+def asks(thought: Thought) -> bool:
+    """Tell whether the policy wants people to be asked."""
+    return thought.judgement is not None and thought.judgement.decision.requirement is not None
 
 
 def _waiting(transaction: Transaction, action: ActionRecord) -> Waiting:

@@ -178,6 +178,15 @@ Index(
     sqlite_where=DEDUPED,
     postgresql_where=DEDUPED,
 )
+# What people said no to is not asked again in its run.
+REJECTED = actions.c.reason == literal_column("'rejected'")
+Index(
+    "agentgate_actions_rejected",
+    actions.c.run,
+    actions.c.request,
+    sqlite_where=REJECTED,
+    postgresql_where=REJECTED,
+)
 RESERVING = actions.c.reserved.is_not(None)
 Index("agentgate_actions_reserving", actions.c.tenant, sqlite_where=RESERVING, postgresql_where=RESERVING)
 

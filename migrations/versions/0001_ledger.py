@@ -161,6 +161,7 @@ def _actions() -> None:
     _partial("agentgate_actions_in_doubt", "agentgate_actions", ["tenant", "resource"], "unresolved > 0")
     _partial("agentgate_actions_of_tool", "agentgate_actions", ["tenant", "namespace", "tool", "id"], "attempts > 0")
     _partial("agentgate_actions_deduped", "agentgate_actions", ["tenant", "request"], "dedupe_until_us IS NOT NULL")
+    _partial("agentgate_actions_rejected", "agentgate_actions", ["run", "request"], "reason = 'rejected'")
     _partial("agentgate_actions_reserving", "agentgate_actions", ["tenant"], "reserved IS NOT NULL")
 
 
