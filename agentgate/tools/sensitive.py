@@ -42,11 +42,21 @@ def masked(spec: ToolSpec, arguments: Json) -> Json:
     shown = arguments
     for path in spec.sensitive:
         shown = _masked(shown, _parts(path))
-    extra = frozenset(undeclared(spec.checked_input, arguments))
+    extra = unnamed(spec, arguments)
     if not extra or type(shown) is not dict:
         return shown
     told = {name: value for name, value in shown.items() if name not in extra}
     return told | {MARK: f"{len(extra)} that the tool does not declare"}
+
+
+def unnamed(spec: ToolSpec, arguments: Json) -> frozenset[str]:
+    """Return the names of root arguments that are not shown at all: undeclared ones, where any are sensitive."""
+    return frozenset(undeclared(spec.checked_input, arguments)) if spec.sensitive else frozenset()
+
+
+def hidden_places(spec: ToolSpec, arguments: Json) -> frozenset[tuple[str | int, ...]]:
+    """Return where `masked` puts a mark: names of members and positions in arrays, as far as there is a value."""
+    return frozenset(place for path in spec.sensitive for place in _places(arguments, _parts(path)))
 
 
 def public_path(spec: ToolSpec, path: str) -> str:
@@ -79,6 +89,16 @@ def _at(value: Json, parts: tuple[str, ...]) -> Iterator[Json]:
         yield from _at(value[parts[0]], parts[1:])
     elif type(value) is list and parts[0].isdecimal() and int(parts[0]) < len(value):
         yield from _at(value[int(parts[0])], parts[1:])
+
+
+def _places(value: Json, parts: tuple[str, ...], place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if not parts:
+        yield place
+    elif type(value) is dict and parts[0] in value:
+        yield from _places(value[parts[0]], parts[1:], (*place, parts[0]))
+    elif type(value) is list and parts[0].isdecimal() and int(parts[0]) < len(value):
+        at = int(parts[0])
+        yield from _places(value[at], parts[1:], (*place, at))
 
 
 def _leaves(value: Json, known: frozenset[str]) -> Iterator[Leaf]:
