@@ -2,7 +2,7 @@
 
 A terminal obeys control characters, and an eye cannot see bidi, zero-width or blank ones; they are written as the
 escapes of a Python or JSON string, the backslash too, so that what is printed means one thing. Letters of every
-script stay readable. What an approval is bound to is stricter and is `agentgate.core.presentation`'s.
+script stay readable. What people approve is stricter: `agentgate.core.presenting`.
 """
 
 import json

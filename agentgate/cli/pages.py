@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from agentgate.canonical import Json
+from agentgate.core.presenting.letters import reshown
 from agentgate.gate.inbox import Waiting
 from agentgate.gate.names import DEFAULT_TENANT
 from agentgate.gate.views import ActionSummary, ActionView, ApprovalView, AttemptView, EventView, RunSummary, Step
@@ -234,12 +235,7 @@ def _approval(approval: ApprovalView) -> Iterator[str]:
     yield _line("", f"digest {approval.digest}")
     # The text was made safe when it was made; but a row can be rewritten by others.
     for shown in ["(erased)"] if approval.shown is None else approval.shown.split("\n"):
-        yield _line("", f"| {_unescaped_twice(shown)}")
-
-
-def _unescaped_twice(line: str) -> str:
-    """Escape a line of a presentation, whose own escapes are meant to be read as they are."""
-    return line if line.isascii() and line.isprintable() else printable(line)
+        yield _line("", f"| {reshown(shown)}")
 
 
 def _step(step: Step) -> Iterator[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agentgate.canonical import Json
 from agentgate.core.draft import Payload
+from agentgate.core.presenting.shown import Previous
 from agentgate.policy.decision import Decision
 from agentgate.policy.identity import PolicyIdentity
 from agentgate.policy.request import View
@@ -21,6 +22,7 @@ class Judgement:
         asked_at_us: the time it was told.
         facts: the ``facts`` payload, where it declared any.
         texts: the ``texts`` payload, where its reasons have words.
+        previous: where it asks people, the last call of the tool that they approved; shown to them, and not recorded.
     """
 
     decision: Decision
@@ -29,6 +31,7 @@ class Judgement:
     asked_at_us: int
     facts: Payload | None = None
     texts: Payload | None = None
+    previous: Previous | None = None
 
     def fields(self) -> dict[str, Json]:
         """Return the part of an event's body that records it."""

@@ -10,13 +10,14 @@ from agentgate.clock import to_us
 from agentgate.core import budgets
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.judging import Judgement, validator, words
-from agentgate.core.presentation import present
+from agentgate.core.presenting.masking import mask
+from agentgate.core.presenting.rendering import present
+from agentgate.core.presenting.shown import Doubt, Shown
 from agentgate.core.reasons import error_for
 from agentgate.core.records import ActionFile, ActionRecord
 from agentgate.observation import Error, Observation
 from agentgate.policy.decision import Decision
 from agentgate.states import RunState, State
-from agentgate.tools.sensitive import masked
 from agentgate.tools.spec import ToolSpec
 
 
@@ -44,6 +45,7 @@ class Thought:
         resource: resource fingerprint.
         refusal: (reason, error) where the input itself is refused.
         judgement: what the policy said; None where it was not asked.
+        doubts: earlier attempts of the action that may have happened.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Thought:
     resource: bytes | None = None
     refusal: tuple[str, Error] | None = None
     judgement: Judgement | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     def payload(self, kind: str) -> Payload | None:
         """Return one of its payloads."""
@@ -261,24 +264,32 @@ def ask(
     """Make the question: what an event says of it, and the presentation that it is bound to."""
     assert thought.spec is not None  # a policy asks about registered tools alone
     assert thought.judgement is not None
+    expires_at_us = draft.at_us + span_us(requirement.question, chance.question_us)
+    grant_us = span_us(requirement.grant, chance.grant_us)
     text = present(
-        tool=thought.tool,
-        namespace=thought.namespace,
-        tenant=draft.run.tenant,
-        principal=thought.principal,
-        run=draft.run.name,
-        action=digest,
-        key=thought.key.text,
-        revision=revision,
-        risk=thought.spec.risk,
-        arguments=masked(thought.spec, thought.arguments),
-        supplied=thought.supplied,
-        undeclared=thought.undeclared,
-        requirement=requirement,
-        reasons=words(thought.judgement.decision),
+        Shown(
+            tool=thought.tool,
+            namespace=thought.namespace,
+            description=thought.spec.description,
+            risk=thought.spec.risk,
+            tenant=draft.run.tenant,
+            principal=thought.principal,
+            run=draft.run.name,
+            action=digest,
+            key=thought.key,
+            revision=revision,
+            reasons=words(thought.judgement.decision),
+            requirement=requirement,
+            arguments=mask(thought.spec, thought.arguments),
+            supplied=mask(thought.spec, thought.supplied),
+            undeclared=() if thought.spec.sensitive else thought.undeclared,
+            previous=thought.judgement.previous,
+            doubts=thought.doubts,
+            expires_at_us=expires_at_us,
+            grant_us=grant_us,
+        )
     )
     shown = Payload(kind="presentation", salt=chance.salts[0], content=text)
-    expires_at_us = draft.at_us + span_us(requirement.question, chance.question_us)
     required = requirement_digest(requirement, action=digest)
     bound = approval_digest(
         ledger=chance.ledger,
@@ -293,7 +304,7 @@ def ask(
         "presentation": shown.digest.hex(),
         "digest": bound.hex(),
         "expires_at_us": expires_at_us,
-        "grant_us": span_us(requirement.grant, chance.grant_us),
+        "grant_us": grant_us,
     }
     return asked, shown
 

@@ -218,7 +218,7 @@ class Reader:
             raise Damaged(f"action {file.action.id}", "it is held without a question")
         try:
             payload = self.kept(question.run, question.asked_n, "presentation")
-            shown = "" if payload is None else payload.content.decode("ascii", "backslashreplace")
+            shown = "" if payload is None else payload.content.decode("utf-8", "backslashreplace")
         except Sealed:
             shown = "[sealed]"
         return Approval(

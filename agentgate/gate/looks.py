@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 
 from agentgate.canonical import Json
 from agentgate.core.draft import Payload
+from agentgate.core.presenting.shown import Doubt
 from agentgate.core.proposing import Thought
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import Damaged, NotFound, Sealed
 from agentgate.gate.answers import Reader
+from agentgate.gate.before import doubts_of
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.proposing import view_of
 from agentgate.outcome import Outcome
@@ -32,6 +34,7 @@ class Look:
         outcome: what the state says; None where it is READY.
         payloads: what was proposed, by kind, checked against the record; empty where it cannot run.
         sealed: why these cannot be read, where their sealing key is not there.
+        doubts: its attempts that may have happened.
     """
 
     file: ActionFile
@@ -40,6 +43,7 @@ class Look:
     outcome: Outcome | None
     payloads: Mapping[str, Payload]
     sealed: Sealed | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     def value(self, kind: str) -> Json:
         """Read what was proposed of a kind; None where there is none."""
@@ -76,6 +80,7 @@ def look_at(ledger: Ledger, tenant: str, action: str, *, principal: str | None =
             view=view_of(connection, run, namespace=file.action.namespace, tool=file.action.tool),
             outcome=reader.outcome(file),
             payloads={},
+            doubts=doubts_of(reader, file) if file.action.unresolved > 0 else (),
         )
         if not runnable:
             return look
@@ -102,4 +107,5 @@ def thought_of(look: Look, tool: AnyTool) -> Thought:
         provenance=look.value("provenance"),
         undeclared=undeclared(tool.spec.checked_input, arguments),
         payloads=tuple(look.payloads.values()),
+        doubts=look.doubts,
     )

@@ -18,6 +18,7 @@ from agentgate.core.sameness import request_fingerprint
 from agentgate.core.veiling import veil_of
 from agentgate.digests import document_digest, fingerprint
 from agentgate.errors import NotCanonical
+from agentgate.gate.before import last_approved
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.settings import Settings
 from agentgate.observation import Error
@@ -213,6 +214,12 @@ class Mind:
         )
         decision = _veiled(decision, thought)
         texts = decision.texts()
+        asks = decision.requirement is not None  # a call that nobody is asked about costs no look at earlier ones
+        previous = (
+            last_approved(self.ledger, thought.spec, tenant=run.tenant, principal=thought.principal, but=thought.id)
+            if asks
+            else None
+        )
         return Judgement(
             decision=decision,
             identity=self.policy.identity,
@@ -220,6 +227,7 @@ class Mind:
             asked_at_us=request.at_us,
             facts=self.ledger.payload("facts", facts) if names else None,
             texts=self.ledger.payload("texts", canonical({**texts})) if texts else None,
+            previous=previous,
         )
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
     literal_column,
 )
 
@@ -169,6 +170,18 @@ Index(
     actions.c.id,
     sqlite_where=TRIED,
     postgresql_where=TRIED,
+)
+# The last call of a tool that people approved, by principal.
+ASKED_ABOUT = and_(TRIED, actions.c.requirement.is_not(None))
+Index(
+    "agentgate_actions_approved",
+    actions.c.tenant,
+    actions.c.namespace,
+    actions.c.tool,
+    actions.c.principal,
+    actions.c.id,
+    sqlite_where=ASKED_ABOUT,
+    postgresql_where=ASKED_ABOUT,
 )
 DEDUPED = actions.c.dedupe_until_us.is_not(None)
 Index(

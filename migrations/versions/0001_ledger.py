@@ -160,6 +160,12 @@ def _actions() -> None:
     _partial("agentgate_actions_waiting", "agentgate_actions", ["run", "id"], "state IN ('READY', 'HELD')")
     _partial("agentgate_actions_in_doubt", "agentgate_actions", ["tenant", "resource"], "unresolved > 0")
     _partial("agentgate_actions_of_tool", "agentgate_actions", ["tenant", "namespace", "tool", "id"], "attempts > 0")
+    _partial(
+        "agentgate_actions_approved",
+        "agentgate_actions",
+        ["tenant", "namespace", "tool", "principal", "id"],
+        "attempts > 0 AND requirement IS NOT NULL",
+    )
     _partial("agentgate_actions_deduped", "agentgate_actions", ["tenant", "request"], "dedupe_until_us IS NOT NULL")
     _partial("agentgate_actions_rejected", "agentgate_actions", ["run", "request"], "reason = 'rejected'")
     _partial("agentgate_actions_reserving", "agentgate_actions", ["tenant"], "reserved IS NOT NULL")

@@ -105,12 +105,13 @@ def test_the_question_has_a_row_that_says_what_its_event_says(world: World) -> N
 def test_what_is_shown_is_the_whole_call_and_the_last_line_is_the_gates(world: World) -> None:
     with world.gate(policy=ScriptedPolicy(ASK)) as gate:
         held = ask(gate)
-    lines = held.approval.shown.splitlines()
+    lines = held.approval.shown.split("\n")
     assert '  account = "a1"' in lines
     assert "  cents = 1250" in lines
     assert lines[-1] == f"agentgate: approving runs exactly this, once. action {held.digest}"
-    assert any("over the limit" in line for line in lines)
-    assert any("2 of auditor or finance" in line and "signed" in line and "four_eyes" in line for line in lines)
+    assert "  | over the limit" in lines
+    assert "approvers  2 of auditor or finance, not the proposer, signed" in lines
+    assert [line for line in lines if line.startswith("obliged to")] == ["obliged to four_eyes", "obliged to call_back"]
 
 
 def test_what_is_shown_has_no_control_bidi_or_invisible_character(world: World) -> None:
@@ -130,9 +131,13 @@ def test_a_long_value_is_cut_in_the_middle_with_its_length_and_digest(world: Wor
         outcome = gate.call(opened(gate), "refund", {"account": long, "cents": 1})
     assert isinstance(outcome, Held)
     digest = hashlib.sha256(json.dumps(long).encode()).hexdigest()
-    (line,) = (line for line in outcome.approval.shown.splitlines() if line.startswith("  account"))
-    assert f"[cut: {len(long) + 2} bytes, sha256 {digest}]" in line
-    assert line.endswith('and the dangerous end"')
+    lines = outcome.approval.shown.split("\n")
+    (at,) = (n for n, line in enumerate(lines) if line.startswith("  account"))
+    assert lines[at].startswith("  account = text of 1 line, 5,022 characters, cut, ")
+    assert lines[at].endswith(f", sha256 {digest} of its {len(long) + 2:,} bytes:")
+    assert lines[at + 1] == f"    | {'a' * 160}"
+    assert lines[at + 2] == "    ... 4,702 of 5,022 characters left out ..."
+    assert lines[at + 3] == f"    + {long[-160:]}"
 
 
 def test_defaults_and_undeclared_arguments_are_marked(world: World) -> None:
@@ -148,8 +153,8 @@ def test_defaults_and_undeclared_arguments_are_marked(world: World) -> None:
         extra = gate.call(run, "loose", {"name": "a", "more": 1})
     assert isinstance(completed, Held)
     assert isinstance(extra, Held)
-    assert "  times = 2 (filled in by default)" in completed.approval.shown
-    assert "  more = 1 (not declared by the tool)" in extra.approval.shown
+    assert "  times = 2\n    ^ filled in by default" in completed.approval.shown
+    assert "  more = 1\n    ^ not declared by the tool" in extra.approval.shown
 
 
 def test_the_same_question_is_found_in_another_process_and_no_second_one_is_asked(world: World) -> None:

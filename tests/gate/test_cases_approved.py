@@ -32,7 +32,7 @@ def test_exactly_the_arguments_that_were_approved_run(world: World) -> None:
         grant(gate, held)
         assert isinstance(gate.execute(held.action, tenant="acme"), Done)
     assert ran == [("a1", 7)]
-    assert "  cents = 7 (filled in by default)" in held.approval.shown
+    assert "  cents = 7\n    ^ filled in by default" in held.approval.shown
 
 
 def test_a_dict_changed_by_the_policy_or_another_thread_changes_nothing(world: World) -> None:

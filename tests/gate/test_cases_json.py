@@ -150,7 +150,7 @@ def test_defaults_are_filled_before_hashing_so_that_the_approver_sees_them(world
         held = gate.call(opened(gate), "transfer", {"to": "a1"})
     assert isinstance(held, Held)
     assert recorded(world, held.action) == b'{"currency":"EUR","to":"a1"}'
-    assert '  currency = "EUR" (filled in by default)' in held.approval.shown
+    assert '  currency = "EUR"\n    ^ filled in by default' in held.approval.shown
 
 
 def test_undeclared_arguments_are_refused_unless_the_spec_allows_them_and_then_shown(world: World) -> None:
@@ -164,7 +164,7 @@ def test_undeclared_arguments_are_refused_unless_the_spec_allows_them_and_then_s
         held = gate.call(run, "loose", {"a": 1, "b": 2})
     assert isinstance(refused, Refused)
     assert isinstance(held, Held)
-    assert "  b = 2 (not declared by the tool)" in held.approval.shown
+    assert "  b = 2\n    ^ not declared by the tool" in held.approval.shown
 
 
 @pytest.mark.parametrize("name", ["files/read", "read file", "{weird}", "über.lesen", "a" * 128, "mcp::tool", "-"])

@@ -310,7 +310,7 @@ def test_undeclared_arguments_of_such_a_tool_count_as_sensitive(world: World) ->
     with world.gate(tool, sealing=KEY, policy=ScriptedPolicy(agentgate.require_approval("r", "c"))) as gate:
         outcome = gate.call(opened(gate), "charge", {"crad": CARD, CARD: 1})
     assert isinstance(outcome, Held)
-    assert "  2 that the tool does not declare: [sensitive]" in outcome.approval.shown
+    assert "  [sensitive]: 2 more, not declared by the tool" in outcome.approval.shown
     assert CARD not in repr(outcome)
 
 

@@ -50,6 +50,14 @@ def legible(text: str) -> str:
     return "".join(written for _, written in _written(text))
 
 
+def reshown(line: str) -> str:
+    """Escape what no presentation holds in a line that should be one of its own, and leave its escapes as they are.
+
+    A stored text was safe when it was made; but a row can be rewritten by others. What was made here is not changed.
+    """
+    return "\\".join(map(legible, line.split("\\")))
+
+
 def _written(text: str) -> Iterator[tuple[str, str]]:
     """Yield each character with what is written for it."""
     taken, inherited, last = -1, 0, ""

@@ -7,13 +7,27 @@ from agentgate.tools.spec import ToolSpec
 
 
 def mask(spec: ToolSpec, arguments: Json) -> Masked:
-    """Mask the sensitive values of a spec's arguments, and leave out what may be a misspelt one of them.
+    """Mask the sensitive values of a tool's arguments, and leave out what may be a misspelt one of them.
 
     Args:
-        spec: the tool's, as it is now: what it calls sensitive today is not shown, whenever it was sent.
+        spec: says which are sensitive.
         arguments: completed or as supplied.
     """
-    extra = unnamed(spec, arguments)
+    return mask_more(Masked(value=arguments), spec)
+
+
+def mask_more(shown: Masked, spec: ToolSpec) -> Masked:
+    """Mask what another spec of the tool calls sensitive too.
+
+    Args:
+        shown: arguments, masked already by the spec that they were sent under.
+        spec: as the tool is declared now.
+    """
+    arguments, extra = shown.value, unnamed(spec, shown.value)
     if extra and type(arguments) is dict:
         arguments = {name: value for name, value in arguments.items() if name not in extra}
-    return Masked(value=masked(spec, arguments), hidden=hidden_places(spec, arguments), unnamed=len(extra))
+    return Masked(
+        value=masked(spec, arguments),
+        hidden=shown.hidden | hidden_places(spec, arguments),
+        unnamed=shown.unnamed + len(extra),
+    )

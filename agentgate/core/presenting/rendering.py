@@ -24,6 +24,11 @@ _WIDTH = 11
 _NARROW = 60
 _NOT_ASKED_FOR = "not declared by the tool"
 _FILLED_IN = "filled in by default"
+_CANNOT_BE_SHOWN = {
+    "erased": "because it was erased",
+    "sealed": "because no key here opens it",
+    "damaged": "because it is not what was recorded",
+}
 _SPANS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
 
 
@@ -145,9 +150,10 @@ def _doubts(doubts: tuple[Doubt, ...]) -> Iterator[str]:
 
 def _since(previous: Previous | None, masked: Masked) -> Iterator[str]:
     if previous is None:
-        yield "no approved call of this tool has run before"
+        yield "no approved call of this tool has run for this principal before"
     elif previous.arguments is None:
-        yield f"the last approved call of this tool cannot be shown: action {previous.action}"
+        why = _CANNOT_BE_SHOWN[previous.why or "damaged"]
+        yield f"the last approved call of this tool cannot be shown, {why}: action {previous.action}"
     else:
         yield f"since the last approved call of this tool, action {previous.action}"
         yield from _differences(previous.arguments, masked)

@@ -1,7 +1,7 @@
 """What a presentation is made from: one frozen value, filled in where the question is asked."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from agentgate.action import Key
 from agentgate.approval import Requirement
@@ -28,15 +28,17 @@ class Masked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Previous:
-    """The last call of the same tool that people approved and that was started.
+    """The last call of the same tool, for the same principal, that people approved and that was started.
 
     Args:
         action: its id.
-        arguments: what ran; None where they are erased, or sealed by a key that is not there.
+        arguments: what ran; None where that cannot be shown.
+        why: why it cannot: it was erased, is sealed by a key that is not there, or is not what was recorded.
     """
 
     action: str
     arguments: Masked | None
+    why: Literal["erased", "sealed", "damaged"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ def play(story: Story, scene: Scene) -> None:
     )
     with scene.at_work() as (gate, run):
         asked = work(story, gate, run, [REFUND])[0]
-        story.show(asked.approval.shown.splitlines() if isinstance(asked, Held) else ())
+        story.show(asked.approval.shown.split("\n") if isinstance(asked, Held) else ())
     story.say("The loop ends. Another one comes up later and proposes the same, under the same key:")
     with scene.at_work() as (gate, run):
         again = work(story, gate, run, [REFUND])[0]
