@@ -38,17 +38,25 @@ def last_approved(ledger: Ledger, spec: ToolSpec, *, tenant: str, principal: str
 def _previous(reader: Reader, action: ActionRecord, spec: ToolSpec, *, ledger: str) -> Previous:
     """Read what it ran with; what cannot be had, or is not what was recorded, keeps nobody from asking."""
     try:
-        if reader.kept(action.run, action.proposed_n, "arguments") is None:
-            return Previous(action=action.id, arguments=None, why="erased")
         arguments, sent_under = reader.proposed(action, ledger=ledger)["arguments"].value(), reader.spec(action)
     except Sealed:
         return Previous(action=action.id, arguments=None, why="sealed")
     except (Damaged, NotCanonical):  # `verify` finds what; an approver is told not to rely on it
-        return Previous(action=action.id, arguments=None, why="damaged")
+        return Previous(action=action.id, arguments=None, why="gone" if _is_gone(reader, action) else "damaged")
     if sent_under is None:
         return Previous(action=action.id, arguments=None, why="damaged")
     # What was sensitive then was sealed, and must not come out because the tool is declared otherwise now.
     return Previous(action=action.id, arguments=mask_more(mask(sent_under, arguments), spec))
+
+
+def _is_gone(reader: Reader, action: ActionRecord) -> bool:
+    """Tell whether the event that proposed an action is there, and its arguments are not."""
+    try:
+        event = reader.event(action.run, action.proposed_n)
+        its_own = event.type == "proposed" and event.action == action.id
+        return its_own and reader.kept(action.run, action.proposed_n, "arguments") is None
+    except (Damaged, Sealed):
+        return False
 
 
 def doubts_of(reader: Reader, file: ActionFile) -> tuple[Doubt, ...]:

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from agentgate import Done, Gate, Run
+from agentgate import Done, Gate, Held, Run, allow, require_approval
 from agentgate.store import sqlite
+from agentgate.testing import ScriptedPolicy
 from support.worlds import World, named, opened
 
 WARM = 3
 # Of a fused call with a key, where nothing is bounded: what is asked and written in its look, its claim and its record.
 PLAIN = 26
+LOOKS_FOR_APPROVED = "agentgate_attempts.approval IS NOT NULL"
 
 
 @pytest.fixture
@@ -78,3 +80,18 @@ def test_what_is_used_is_written_last_and_in_the_order_of_names(world: World, st
     assert [one.split()[1] for one in claim[-3:]] == ["agentgate_budgets"] * 3
     assert not any(one.startswith("UPDATE agentgate_budgets") for one in claim[:-3])
     assert ["'tenant'" in one for one in claim[-3:]] == [True, True, False]
+
+
+def test_a_call_that_people_are_asked_about_looks_once_for_the_last_one_and_before_its_transaction(
+    world: World, statements: list[str]
+) -> None:
+    policy = ScriptedPolicy(allow(), otherwise=require_approval("big", "over the limit"))
+    with world.gate(named("act", lambda: 1), policy=policy) as gate:
+        run = opened(gate)
+        assert isinstance(gate.call(run, "act", {}), Done)
+        assert not [one for one in statements if LOOKS_FOR_APPROVED in one]
+        statements.clear()
+        assert isinstance(gate.call(run, "act", {}), Held)
+    places = [n for n, one in enumerate(statements) if LOOKS_FOR_APPROVED in one]
+    assert len(places) == 1
+    assert places[0] < min(n for n, one in enumerate(statements) if one.startswith("BEGIN IMMEDIATE"))

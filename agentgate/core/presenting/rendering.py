@@ -25,7 +25,7 @@ _NARROW = 60
 _NOT_ASKED_FOR = "not declared by the tool"
 _FILLED_IN = "filled in by default"
 _CANNOT_BE_SHOWN = {
-    "erased": "because it was erased",
+    "gone": "because its arguments are gone",
     "sealed": "because no key here opens it",
     "damaged": "because it is not what was recorded",
 }

@@ -33,12 +33,12 @@ class Previous:
     Args:
         action: its id.
         arguments: what ran; None where that cannot be shown.
-        why: why it cannot: it was erased, is sealed by a key that is not there, or is not what was recorded.
+        why: why it cannot: it is gone, is sealed by a key that is not there, or is not what was recorded.
     """
 
     action: str
     arguments: Masked | None
-    why: Literal["erased", "sealed", "damaged"] | None = None
+    why: Literal["gone", "sealed", "damaged"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
