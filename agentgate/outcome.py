@@ -62,7 +62,8 @@ class Failed:
         error: why, in words that a model can act on.
         retryable: whether trying again can help.
         retry_at: before when the tool asked to be left alone.
-        notes: as of an observation: ``no_progress`` where it has failed so too often.
+        notes: as of an observation: ``no_progress`` where it has failed so too often, ``edited`` where a person had
+            changed its arguments.
     """
 
     action: str
@@ -183,6 +184,7 @@ class Unknown:
         error: what is known, in words that a model can act on.
         abandoned: whether a named person gave up knowing.
         late: what its attempts said too late, first attempt first; whoever reconciles it looks here.
+        notes: as of an observation: ``edited`` where a person had changed its arguments.
     """
 
     action: str
@@ -193,13 +195,14 @@ class Unknown:
     error: Error
     abandoned: bool = False
     late: tuple[Late, ...] = ()
+    notes: tuple[str, ...] = ()
 
     __match_args__ = ("question",)
 
     @property
     def observation(self) -> Observation:
         """What the loop is told: that nobody knows whether it happened."""
-        return Observation(status="error", error=self.error)
+        return Observation(status="error", error=self.error, notes=self.notes)
 
 
 Outcome: TypeAlias = Done | Failed | Held | Refused | Running | Unknown
@@ -219,6 +222,7 @@ class Proposal:
         state: where it stands: READY may be executed.
         repeated: whether the same intent had been proposed before.
         outcome: what executing it would say now; None where it is READY.
+        edits: id of the action whose arguments a person changed into these; None where a loop sent them.
     """
 
     action: str
@@ -230,5 +234,6 @@ class Proposal:
     state: str
     repeated: bool
     outcome: Outcome | None
+    edits: str | None = None
 
     __match_args__ = ("state",)

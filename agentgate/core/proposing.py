@@ -22,6 +22,14 @@ from agentgate.tools.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """That somebody changed an action's arguments: which one's, and who."""
+
+    action: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thought:
     """A call as it was thought through before any transaction.
 
@@ -46,6 +54,7 @@ class Thought:
         refusal: (reason, error) where the input itself is refused.
         judgement: what the policy said; None where it was not asked.
         doubts: earlier attempts of the action that may have happened.
+        edits: the action whose arguments a person changed into these, and who; None where a loop sent them.
     """
 
     id: str
@@ -68,6 +77,7 @@ class Thought:
     refusal: tuple[str, Error] | None = None
     judgement: Judgement | None = None
     doubts: tuple[Doubt, ...] = ()
+    edits: Edit | None = None
 
     def payload(self, kind: str) -> Payload | None:
         """Return one of its payloads."""
@@ -194,6 +204,7 @@ def _body(thought: Thought, digest: bytes, revision: int) -> dict[str, Json]:
         ("validator", None if thought.spec is None else validator()),
         ("intended", None if thought.intended is None else thought.intended.to_json()),
         ("intended_revision", thought.intended_revision),
+        ("edits", None if thought.edits is None else {"action": thought.edits.action, "by": thought.edits.by}),
         ("raw_bytes", thought.raw_bytes),
         ("request", None if thought.request is None else thought.request.hex()),
         ("resource", None if thought.resource is None else thought.resource.hex()),

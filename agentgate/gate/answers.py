@@ -27,6 +27,9 @@ from agentgate.store import actions, events
 from agentgate.tools.sensitive import sensitive_values
 from agentgate.tools.spec import ToolSpec, from_document
 
+EDITED = "edited"
+"""A note of an observation: the arguments that ran are a person's, not those that the loop had proposed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
@@ -42,6 +45,10 @@ class Reader:
 
     def outcome(self, file: ActionFile) -> Outcome | None:
         """Return what the action's state says; None where it is READY."""
+        outcome = self._outcome(file)
+        return outcome if outcome is None else as_edited(outcome, file.action)
+
+    def _outcome(self, file: ActionFile) -> Outcome | None:
         action = file.action
         source: Source = "reconciled" if action.reason == "reconciled" else "replayed"
         digest = action.digest.hex()
@@ -88,6 +95,7 @@ class Reader:
             state=found.state.value,
             repeated=repeated,
             outcome=self.outcome(file),
+            edits=found.edits,
         )
 
     def observation(self, action: ActionRecord) -> Observation:
@@ -149,6 +157,8 @@ class Reader:
         event = self.event(action.run, action.state_n)
         if reason == "policy_denied" and "decision" in event.body:
             return denial_words(Decision.from_json(event.body["decision"], self._texts(event)))
+        if reason == "superseded":  # of the same principal, as it has the same key
+            return replace(error_for(reason), details={"action": event.body["successor"]})
         return error_for(reason)
 
     def _earlier(self, action: ActionRecord, told: Error) -> Error:
@@ -305,6 +315,18 @@ class Reader:
         if body["digest"] != action.digest.hex() or _bound(action, found, ledger) != action.digest:
             raise Damaged(where, "its row is not what was proposed")
         return found
+
+
+def as_edited(outcome: Outcome, action: ActionRecord) -> Outcome:
+    """Tell the loop, where a person changed its arguments, that others ran than it had proposed: a note says so."""
+    if action.edits is None:
+        return outcome
+    if isinstance(outcome, Done) and EDITED not in outcome.observation.notes:
+        seen = outcome.observation
+        return replace(outcome, observation=replace(seen, notes=(*seen.notes, EDITED)))
+    if isinstance(outcome, Failed | Unknown) and EDITED not in outcome.notes:
+        return replace(outcome, notes=(*outcome.notes, EDITED))
+    return outcome
 
 
 def _is_named(payload: Payload, expected: object) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from agentgate.action import Key
 from agentgate.clock import Clock, SystemClock
 from agentgate.gate import opening
+from agentgate.gate.answering import wait_for_people
 from agentgate.gate.calls import Call
 from agentgate.gate.given import check_facts, check_flag, check_limits, check_settings, check_tools
 from agentgate.gate.handles import named
@@ -263,6 +264,29 @@ class Gate(Operating):
         )
         with self._shop.working(connection) as shop:
             return shop.call(run, call, retry=check_flag(retry, "retry"), wait_us=check_wait(wait))
+
+    def wait(self, action: Proposal | str, *, timeout: Span, tenant: str = DEFAULT_TENANT) -> Proposal:
+        """Wait until people have decided about an action, or can no longer; nothing is run.
+
+        Args:
+            action: a proposal, or an action's id.
+            timeout: how long, as a timedelta or in seconds; 0 looks once; None waits for as long as its question can
+                be answered.
+            tenant: of an action given by its id.
+
+        Returns:
+            The action as it stands: HELD still, where the time was over first. One that waits for nobody is handed back
+            at once. Hand it to `execute`.
+
+        Raises:
+            NotFound: no such action in this tenant.
+            Misuse: no span, or a transaction of this thread's is open: nobody could decide meanwhile.
+            Unavailable: the database could not be had; nothing is lost, and to wait again does no harm.
+        """
+        tenant, id_ = named(action, tenant)
+        timeout_us = check_wait(timeout, "timeout", none="to wait for as long as it can be answered")
+        wait_for_people(self._shop.ledger, tenant, id_, timeout_us=timeout_us)
+        return self._shop.proposal(tenant, id_, repeated=True)
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Hold one writing transaction on the ledger's database, for a unit of work of the caller's own.

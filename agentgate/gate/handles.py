@@ -8,6 +8,7 @@ from agentgate.gate.opening import Run
 from agentgate.outcome import Proposal
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 64
 
 
@@ -22,7 +23,7 @@ def check_run(value: object) -> Run:
         raise Misuse("run: give what Gate.run returned")
     check_tenant(value.tenant)
     check_name(value.principal, "run.principal")
-    _check_id(value.id, "run")
+    check_id(value.id, "run")
     return value
 
 
@@ -35,10 +36,27 @@ def named(action: object, tenant: object) -> tuple[str, str]:
     """
     if issubclass(type(action), Proposal):
         tenant, action = action.tenant, action.action  # type: ignore[attr-defined]  # asked of its type alone
-    return check_tenant(tenant), _check_id(action, "action")
+    return check_tenant(tenant), check_id(action, "action")
 
 
-def _check_id(value: object, kind: str) -> str:
+def check_digest(value: object) -> bytes:
+    """Return the digest of what somebody was shown.
+
+    Raises:
+        Misuse: it is none.
+    """
+    if type(value) is not str or _DIGEST.fullmatch(value) is None:
+        raise Misuse("digest: give the 64 hex digits of what was shown, from the question itself")
+    return bytes.fromhex(value)
+
+
+def check_id(value: object, kind: str) -> str:
+    """Return an id; whether there is such a thing is asked of the ledger.
+
+    Raises:
+        Misuse: it is no text.
+        NotFound: a text that is no id.
+    """
     if type(value) is not str:
         raise Misuse(f"{kind}: give its id as a text")
     if _ID.fullmatch(value) is None:  # no database is asked about a text that it could not even be given

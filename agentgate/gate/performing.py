@@ -18,7 +18,7 @@ from agentgate.effects import Effect
 from agentgate.errors import Unavailable
 from agentgate.event import decode
 from agentgate.gate import progress
-from agentgate.gate.answers import Reader
+from agentgate.gate.answers import Reader, as_edited
 from agentgate.gate.claiming import Claim
 from agentgate.gate.confirming import Checker
 from agentgate.gate.keeping import kept
@@ -303,6 +303,9 @@ class Performer:
             log.warning("late result lost", action=claim.file.action.id, error=type(error).__name__)
 
     def _answer(self, claim: Claim, recorded: Recorded | None) -> Outcome:
+        return as_edited(self._answered(claim, recorded), claim.file.action)
+
+    def _answered(self, claim: Claim, recorded: Recorded | None) -> Outcome:
         action = claim.file.action
         digest = action.digest.hex()
         if recorded is None:

@@ -191,10 +191,7 @@ class Proposer:
             return None
         waiting = None if now.supersedes is None else _waiting(transaction, now.supersedes)
         drawn = chance(self._ledger, self._settings)
-        rejected = False
-        if asks(thought):
-            transaction.bind(TENANT, tool_place(thought.namespace, thought.tool))
-            rejected = was_rejected(transaction.connection, draft.run.id, thought.request)
+        rejected = asked_before(transaction, thought)
         file = propose(draft, thought, drawn, revision=now.revision, supersedes=waiting, rejected=rejected)
         refuse_waiting(transaction)
         return then(transaction, Proposed(file=file, thought=thought, repeated=False))
@@ -234,6 +231,17 @@ def _waiting(transaction: Transaction, action: ActionRecord) -> Waiting:
     """Bring in the action whose place a proposal takes; its end stands in its own run's chain, whichever that is."""
     its_run = transaction.beside(action.run)
     return Waiting(draft=its_run.draft, action=its_run.file(action.id).action)
+
+
+def asked_before(transaction: Transaction, thought: Thought) -> bool:
+    """Tell whether people of the run have refused what a policy wants to ask them.
+
+    What bounds how much may be asked of them is taken into the transaction, where anything is.
+    """
+    if not asks(thought):
+        return False
+    transaction.bind(TENANT, tool_place(thought.namespace, thought.tool))
+    return was_rejected(transaction.connection, transaction.draft.run.id, thought.request)
 
 
 def chance(ledger: Ledger, settings: Settings) -> Chance:

@@ -20,6 +20,9 @@ from agentgate.sealing import SealingKeys
 from agentgate.states import State
 from agentgate.store import actions, events
 
+MOST_EDITS = 32
+"""How many edits of edits a repeat is compared with, from the newest back; as many may be made in a row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -70,7 +73,7 @@ def known(
     if found is None:
         return None
     check_principal(found.principal, thought)
-    same = _same_arguments(connection, found, thought, sealing)
+    same = _is_repeat(connection, found, thought, sealing)
     return Known(
         action=found,
         same=same,
@@ -120,7 +123,29 @@ def asked(thought: Thought) -> Asked:
     return Asked(supplied=supplied, arguments=arguments, request=thought.request)
 
 
-def _same_arguments(connection: Connection, found: ActionRecord, thought: Thought, sealing: SealingKeys | None) -> bool:
+def _is_repeat(connection: Connection, found: ActionRecord, thought: Thought, sealing: SealingKeys | None) -> bool:
+    """Compare with the newest action, and, where a person changed a call's arguments into its own, with that call.
+
+    The loop does not know of the edit: it comes back with what it had proposed, and is handed what became of it.
+    """
+    for _ in range(MOST_EDITS):
+        if same_arguments_as(connection, found, thought, sealing):
+            return True
+        edited = None if found.edits is None else actions.read(connection, found.edits)
+        # Of the same key alone, whatever its row says: by it another's outcome would be handed out.
+        if edited is None or (edited.tenant, edited.principal, edited.key) != (
+            found.tenant,
+            found.principal,
+            found.key,
+        ):
+            return False
+        found = edited
+    return False
+
+
+def same_arguments_as(
+    connection: Connection, found: ActionRecord, thought: Thought, sealing: SealingKeys | None
+) -> bool:
     """Compare with what was recorded: as supplied, or as completed; where they cannot be read, by fingerprint."""
     new = asked(thought)
     supplied, arguments = (_content(connection, found, kind, sealing) for kind in ("supplied", "arguments"))

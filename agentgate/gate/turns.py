@@ -1,4 +1,4 @@
-"""Waking those who wait in this process, as soon as something ends that may be in their way.
+"""Waking those who wait in this process, as soon as something ends that may be in their way, or people are asked.
 
 Only a hint: whoever is woken looks at the ledger, and whoever is not looks again after a while.
 """
@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agentgate.core.draft import Plan
+from agentgate.core.records import ActionFile
 from agentgate.states import State
 
 _IN_THE_WAY = frozenset({State.EXECUTING, State.UNKNOWN})
 
 
 class Turns:
-    """Those who wait for a turn on one ledger, in this process."""
+    """Those who wait on one ledger, in this process: for a turn, for an answer, or for questions to pass on."""
 
     def __init__(self) -> None:
         self._reset()
@@ -23,27 +24,64 @@ class Turns:
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._waiting: set[threading.Event] = set()
+        self._answering: set[threading.Event] = set()
+        self._asking: set[threading.Event] = set()
 
     @contextmanager
     def waiting(self) -> Iterator[threading.Event]:
         """Stand in line while the block runs; the event is set when it may be worth a look."""
+        self._check()
+        with _among(self._waiting) as wake:
+            yield wake
+
+    @contextmanager
+    def answering(self) -> Iterator[threading.Event]:
+        """Wait for people while the block runs; the event is set when a question has been answered, or has ended."""
+        self._check()
+        with _among(self._answering) as wake:
+            yield wake
+
+    @contextmanager
+    def asking(self) -> Iterator[threading.Event]:
+        """Be told of new questions while the block runs; the event is set when there is one."""
+        self._check()
+        with _among(self._asking) as wake:
+            yield wake
+
+    def _check(self) -> None:
         if os.getpid() != self._pid:  # a forked child has none of its parent's threads
             self._reset()
-        wake = threading.Event()
-        self._waiting.add(wake)
-        try:
-            yield wake
-        finally:
-            self._waiting.discard(wake)
 
     def tell(self, plan: Plan) -> None:
-        """Wake everybody up where what was committed moved something out of the way."""
-        if not self._waiting or os.getpid() != self._pid:
+        """Wake those up for whom what was committed may be worth a look."""
+        if not (self._waiting or self._answering or self._asking) or os.getpid() != self._pid:
             return
         freed = any(
             before is not None and before.action.state in _IN_THE_WAY and after.action.state is not before.action.state
             for before, after in plan.files
         )
         if freed or any(b'"type":"switched"' in link.encoded for link in plan.links):
-            for wake in tuple(self._waiting):
-                wake.set()
+            _wake(self._waiting)
+        if any(before is not None and _pending(before) - _pending(after) for before, after in plan.files):
+            _wake(self._answering)
+        if any(_pending(after) - (set() if before is None else _pending(before)) for before, after in plan.files):
+            _wake(self._asking)
+
+
+@contextmanager
+def _among(those: set[threading.Event]) -> Iterator[threading.Event]:
+    wake = threading.Event()
+    those.add(wake)
+    try:
+        yield wake
+    finally:
+        those.discard(wake)
+
+
+def _wake(those: set[threading.Event]) -> None:
+    for wake in tuple(those):
+        wake.set()
+
+
+def _pending(file: ActionFile) -> set[str]:
+    return {id_ for id_, question in file.approvals.items() if question.state == "pending"}

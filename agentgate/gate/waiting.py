@@ -22,7 +22,7 @@ _FIRST_PAUSE_US = 5_000
 _LONGEST_PAUSE_US = 100_000
 
 
-def check_wait(value: object) -> int | None:
+def check_wait(value: object, field: str = "wait", *, none: str = "to wait for nothing") -> int | None:
     """Return how long a caller waits, in microseconds; None where it says nothing.
 
     Raises:
@@ -34,7 +34,7 @@ def check_wait(value: object) -> int | None:
         return to_us(value)
     if isinstance(value, int | float) and type(value) in (int, float) and 0 <= value <= LONGEST_SPAN.total_seconds():
         return int(value * 1e6)
-    raise Misuse("wait: give a timedelta or seconds from 0, or None to wait for nothing")
+    raise Misuse(f"{field}: give a timedelta or seconds from 0, or None {none}")
 
 
 def see_through(
