@@ -205,6 +205,8 @@ class Reader:
         if attempt.late_n is None:
             return None
         event, payload = self.event(attempt.run, attempt.late_n), self.readable(attempt.run, attempt.late_n, "evidence")
+        if event.type != "late":
+            raise Damaged(f"action {action.id}", f"event {event.n} is no late answer of attempt {attempt.number}")
         code = event.body.get("code")
         return Late(
             attempt=attempt.number,

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from agentgate.clock import to_datetime
-from agentgate.core.claiming import Stop, Wait, check_row, expire, hindrance, may_retry, may_run_again, refuse, wait
+from agentgate.core.claiming import Stop, Wait, expire, hindrance, may_retry, may_run_again, refuse, wait
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile
 from agentgate.core.retrying import Ending, comes_again, is_used_up
@@ -14,6 +14,7 @@ from agentgate.errors import Damaged, Misuse, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again, surroundings, waiting
+from agentgate.gate.grants import read_history
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.looks import Look, look_at, thought_of
 from agentgate.gate.performing import Performer, Ran
@@ -25,7 +26,7 @@ from agentgate.gate.transacting import is_transactional
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Running, Unknown
 from agentgate.states import RunState, State
-from agentgate.store import actions, events
+from agentgate.store import actions
 from agentgate.tools.decorator import AnyTool
 from agentgate.tools.spec import ToolSpec
 
@@ -294,7 +295,7 @@ def _claimed(
     thought: Thought,
     chance: Chance,
 ) -> Claim | Outcome | None:
-    check_row(file.action, events.link(transaction.connection, file.action.run, file.action.state_n))
+    read_history(transaction, file)
     if file.action.state is State.FAILED:
         if not may_retry(transaction.draft.run):
             wait(transaction.draft, file, Wait(reason="limit_retries"))  # it stays the failure that it is

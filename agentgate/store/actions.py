@@ -285,12 +285,21 @@ def file(connection: Connection, id: str) -> ActionFile | None:
 
 def _attempt(row: Row) -> AttemptRecord:
     attempt = AttemptRecord(**dict(zip(_ATTEMPT_FIELDS, row, strict=True)))
-    return replace(attempt, unresolved=bool(attempt.unresolved))
+    return replace(attempt, unresolved=_flag(f"attempt {attempt.fence}", attempt.unresolved))
+
+
+def _flag(where: str, stored: int) -> bool:
+    """Read a yes or no; any other number would pass for a yes, and be one that no compare-and-set finds again."""
+    if stored not in (0, 1):
+        raise Damaged(where, "its row holds a number where there is yes or no")
+    return bool(stored)
 
 
 def _vote(row: Row) -> VoteRecord:
     columns = dict(zip(_VOTE_FIELDS, row, strict=True))
-    return VoteRecord(**columns | {"counted": bool(columns["counted"]), "roles": _roles(columns)})
+    return VoteRecord(
+        **columns | {"counted": _flag(f"a vote on {columns['approval']}", columns["counted"]), "roles": _roles(columns)}
+    )
 
 
 def _roles(columns: Mapping[str, Any]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import LargeBinary, bindparam, func, literal_column, or_, select
 from sqlalchemy.engine import Connection
 
 from agentgate.chain import Link
@@ -24,6 +24,20 @@ _LINKS = Statement(
     .where(events.c.run == bindparam("run"), events.c.n >= bindparam("start"))
     .order_by(events.c.n)
     .limit(bindparam("size"))
+)
+_FROM = (events.c.run == bindparam("run"), events.c.n >= bindparam("start"))
+_stored = select(func.count()).select_from(events).where(*_FROM).scalar_subquery()
+# One statement and no index: a claim pays for what its run wrote since the proposal, most often a few events.
+_NAMING = Statement(
+    select(events.c.n, events.c.hash, events.c.event, _stored)
+    .where(
+        *_FROM,
+        or_(
+            events.c.n == bindparam("last"),
+            func.instr(events.c.event, bindparam("action", type_=LargeBinary)) > literal_column("0"),
+        ),
+    )
+    .order_by(events.c.n)
 )
 _PAYLOAD = Statement(
     select(payloads.c.salt, payloads.c.content, payloads.c.sealed_by).where(
@@ -86,6 +100,17 @@ def links(connection: Connection, run: str, *, start: int, size: int = PAGE) -> 
     """Read a page of a chain, from position ``start``; the empty list is the end."""
     rows = _LINKS.rows(connection, run=run, start=start, size=size)
     return [Link(n=n, hash=hash_, encoded=encoded) for n, hash_, encoded in rows]
+
+
+def naming(connection: Connection, run: str, action: str, *, start: int, last: int) -> tuple[list[Link], int]:
+    """Read the links from ``start`` on that an action's id stands in, and the last one, whatever stands there.
+
+    Returns:
+        The links, in order; and how many there are from ``start`` on, of any action.
+    """
+    rows = _NAMING.rows(connection, run=run, action=action.encode(), start=start, last=last)
+    links = [Link(n=n, hash=hash_, encoded=encoded) for n, hash_, encoded, _ in rows]
+    return links, rows[0][3] if rows else 0
 
 
 def payload(connection: Connection, run: str, n: int, kind: str) -> Payload | None:

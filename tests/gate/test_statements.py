@@ -14,6 +14,8 @@ WARM = 3
 # Of a fused call with a key, where nothing is bounded: what is asked and written in its look, its claim and its record.
 PLAIN = 26
 LOOKS_FOR_APPROVED = "agentgate_attempts.approval IS NOT NULL"
+# Of `execute` after a `propose` of its own. Of these one reads what the chain says of the action, however much it is.
+APART = 28
 
 
 @pytest.fixture
@@ -42,6 +44,10 @@ def cost(statements: list[str], gate: Gate, run: Run) -> list[str]:
     statements.clear()
     assert isinstance(gate.call(run, "act", {}, key="counted"), Done)
     return list(statements)
+
+
+def naming(statements: list[str]) -> list[str]:
+    return [one for one in statements if "instr(agentgate_events.event" in one]
 
 
 def bounded(gate: Gate) -> None:
@@ -95,3 +101,22 @@ def test_a_call_that_people_are_asked_about_looks_once_for_the_last_one_and_befo
     places = [n for n, one in enumerate(statements) if LOOKS_FOR_APPROVED in one]
     assert len(places) == 1
     assert places[0] < min(n for n, one in enumerate(statements) if one.startswith("BEGIN IMMEDIATE"))
+
+
+def test_a_claim_of_its_own_reads_what_the_chain_says_of_its_action_with_one_statement(
+    world: World, statements: list[str]
+) -> None:
+    with world.gate(named("act", lambda: 1)) as gate:
+        run = opened(gate)
+        for n in range(WARM):
+            assert isinstance(gate.execute(gate.propose(run, "act", {}, key=f"k{n}")), Done)
+        proposal = gate.propose(run, "act", {}, key="counted")
+        statements.clear()
+        assert isinstance(gate.execute(proposal), Done)
+        assert len(statements) == APART, "\n".join(statements)
+        assert len(naming(statements)) == 1
+
+
+def test_a_fused_call_reads_nothing_of_its_chain(world: World, statements: list[str]) -> None:
+    with world.gate(named("act", lambda: 1)) as gate:
+        assert not naming(cost(statements, gate, opened(gate)))
