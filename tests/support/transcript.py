@@ -18,6 +18,7 @@ _MASKS = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
     (re.compile(r'"key": "[0-9a-f]{12}"'), '"key": "<key>"'),
     (re.compile(r"in \d+\.\d s\."), "in 1.0 s."),
+    (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} UTC"), "<time>"),
 )
 
 
