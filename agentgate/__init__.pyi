@@ -83,6 +83,12 @@ from agentgate.gate.limiting import Allowance as Allowance
 from agentgate.gate.migrating import migrate as migrate
 from agentgate.gate.opening import Run as Run
 from agentgate.gate.overdue import Swept as Swept
+from agentgate.gate.questions import (
+    Question as Question,
+)
+from agentgate.gate.questions import (
+    VoteView as VoteView,
+)
 from agentgate.gate.rechecking import recheck as recheck
 from agentgate.gate.settings import Settings as Settings
 from agentgate.gate.switching import (

@@ -210,6 +210,10 @@ class Keyring:
         return Keyring((*file, *by_hash.values()), source=self.source)
 
 
+KeyringSource: TypeAlias = Keyring | str | os.PathLike[str]
+"""A keyring, or the path of its file."""
+
+
 def _revoked(key: ApproverKey, revoked: Mapping[bytes, int]) -> ApproverKey:
     """Return a key with the earlier of its revocations: a later one takes none back."""
     since = [at_us for at_us in (key.revoked_us, revoked.get(key.hash)) if at_us is not None]

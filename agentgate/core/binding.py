@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from agentgate.action import Key, action_digest
-from agentgate.approval import approval_digest, vote_digest
+from agentgate.approval import Requirement, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Json, canonical, parse
 from agentgate.core.draft import RECORDED_BOUNDS
 from agentgate.core.questions import maybe_bytes
@@ -230,10 +230,17 @@ def check_action(event: Event, action: ActionRecord, *, ledger: str) -> Iterator
     if "spec" in body and maybe_bytes(body["spec"]) != action.spec:
         yield "digest", "it was decided about another spec than the one proposed"
     if event.type in {"proposed", "held"} and "approval" in body:
-        required: Json = body.get("decision", {}).get("requirement")
-        bound = {**required, "action": action.digest.hex()} if type(required) is dict else None
-        if bound is None or digest("requirement", bound).hex() != body["approval"]["requirement"]:
+        required = body.get("decision", {}).get("requirement")
+        if required is None or not _is_bound(required, body, action):
             yield "digest", "the requirement digest is not made of what the policy asked for"
+    if event.type == "question_asked" and not _is_bound(body["requirement"], body, action):
+        yield "digest", "the requirement digest is not made of who must agree"
+
+
+def _is_bound(required: Any, body: Mapping[str, Any], action: ActionRecord) -> bool:
+    """Tell whether a question binds who must agree, about this action and the attempt that it names."""
+    made = requirement_digest(Requirement.from_json(required), action=action.digest, attempt=body.get("attempt"))
+    return bool(made.hex() == body["approval"]["requirement"])
 
 
 def _proposed_digest(event: Event, action: ActionRecord, ledger: str) -> bytes:

@@ -20,6 +20,31 @@ VERDICTS: Mapping[str, frozenset[Verdict]] = MappingProxyType(
 )
 """What can be said to each kind of question."""
 
+REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        "other_digest": "the digest is not that of what is asked; look at the question again, and send what it shows",
+        "contrary": "you have said something else; take that back first with: revoke",
+        "expired": "its time is over; the loop may propose again",
+        "rejected": "it was rejected, which is final; the loop must propose something else",
+        "granted": "it is granted already; to stop it, revoke the grant",
+        "used": "what was granted has been used; nothing can be taken back any more",
+        "revoked": "that was taken back; vote anew where the question is still open, with a nonce of its own",
+        "void": "another question, or another call, has taken its place; look at what waits now",
+        "own_request": "who proposed a call does not approve it; ask somebody else",
+        "no_role": "you hold none of the roles it asks for; ask somebody who does",
+        "unsigned": "it takes signed votes alone; sign yours with sign_vote and send it as signed=",
+        "bad_signature": "the signature is not that key's over this vote; sign it again",
+        "wrong_approver": "the key belongs to another name than the one that votes; vote under the key's own name",
+        "no_keyring": "this gate has no keyring to judge a signature by; open it with keyring=",
+        "unknown_key": "the key stands in no keyring of this gate; have it added",
+        "key_not_yet_valid": "the key is not valid yet; wait, or use another",
+        "key_expired": "the key is not valid any more; use another",
+        "key_revoked": "the key is revoked; use another",
+        "wrong_verdict": "that is no answer to this question, or not the one that was signed; say one that it takes",
+    }
+)
+"""Why a vote does not count, and what to do instead."""
+
 # What a vote that came before must have said for the question to have come to stand so, in part, by it.
 _LED_TO: Mapping[str, frozenset[str]] = MappingProxyType(
     {"granted": frozenset({"approve", "again"}), "rejected": frozenset({"reject"})}

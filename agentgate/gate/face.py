@@ -12,7 +12,7 @@ from agentgate.clock import Clock, SystemClock
 from agentgate.gate import opening
 from agentgate.gate.answering import wait_for_people
 from agentgate.gate.calls import Call
-from agentgate.gate.given import check_facts, check_flag, check_limits, check_settings, check_tools
+from agentgate.gate.given import check_facts, check_flag, check_keyring, check_limits, check_settings, check_tools
 from agentgate.gate.handles import named
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
@@ -21,6 +21,7 @@ from agentgate.gate.operating import Operating
 from agentgate.gate.settings import Settings
 from agentgate.gate.waiting import Span, check_wait
 from agentgate.gate.workshop import Workshop
+from agentgate.keyring import Keyring, KeyringSource
 from agentgate.limits import Limits
 from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
@@ -42,8 +43,11 @@ class Gate(Operating):
         facts: Mapping[str, FactProvider],
         settings: Settings,
         secrets: SecretProvider | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
-        self._shop = Workshop(ledger, policy=policy, tools=tools, facts=facts, settings=settings, secrets=secrets)
+        self._shop = Workshop(
+            ledger, policy=policy, tools=tools, facts=facts, settings=settings, secrets=secrets, keyring=keyring
+        )
 
     @classmethod
     def open(
@@ -57,6 +61,7 @@ class Gate(Operating):
         clock: Clock | None = None,
         secrets: SecretProvider | None = None,
         sealing: SealingSource | None = None,
+        keyring: KeyringSource | None = None,
     ) -> Self:
         """Open a gate on a ledger whose tables `agentgate.migrate` has made.
 
@@ -70,18 +75,21 @@ class Gate(Operating):
             secrets: who hands out what tools ask for with `Effect.secret`: `EnvironmentSecrets`, `FileSecrets`, or a
                 function from a name to the secret.
             sealing: the keys that seal the payloads of tools with sensitive arguments, kept outside the database.
+            keyring: the keys of people whose signatures count, or the path of their file; kept outside the database.
 
         Raises:
             WrongSchema: the tables are missing, older or newer than this code's.
             UnsafeStore: there is no such database, or it lies where a ledger must not.
             SpecRefused: two tools of one name, or names that look alike.
             PolicyRefused: the policy cannot be loaded.
+            KeyringRefused: the keyring cannot be loaded.
             Misuse: tools, facts or settings that are none.
         """
         told, known, bounds = check_facts(facts), check_tools(tools), check_settings(settings)
+        ring = check_keyring(keyring)
         ledger = opening.open_ledger(url, clock or SystemClock(), sealing=sealing)
         try:
-            return cls(ledger, policy=policy, tools=known, facts=told, settings=bounds, secrets=secrets)
+            return cls(ledger, policy=policy, tools=known, facts=told, settings=bounds, secrets=secrets, keyring=ring)
         except BaseException:
             ledger.database.close()
             raise

@@ -1,9 +1,11 @@
 """What a gate is opened with, and what its calls are told beside their names: checked at once, each by its name."""
 
+import os
 from collections.abc import Iterable, Mapping
 
 from agentgate.errors import Misuse
 from agentgate.gate.settings import Settings
+from agentgate.keyring import Keyring
 from agentgate.limits import Limits
 from agentgate.policy.facts import FactProvider
 from agentgate.tools.decorator import AnyTool, Tool
@@ -51,6 +53,20 @@ def check_settings(value: object) -> Settings:
     if type(value) is not Settings:
         raise Misuse("settings: give agentgate.Settings(...)")
     return value
+
+
+def check_keyring(value: object) -> Keyring | None:
+    """Return the keys of people whose signatures count; None where none were given.
+
+    Raises:
+        KeyringRefused: the file holds no keyring.
+        Misuse: neither a keyring nor a file that holds one.
+    """
+    if value is None or type(value) is Keyring:
+        return value
+    if not isinstance(value, str | os.PathLike):
+        raise Misuse("keyring: give a Keyring, or the path of its file")
+    return Keyring.load(value)
 
 
 def check_limits(value: object) -> Limits | None:

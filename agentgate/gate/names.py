@@ -1,6 +1,7 @@
 """Names that callers choose and the record keeps in clear for ever: what they may look like."""
 
 import re
+import unicodedata
 from dataclasses import replace
 from typing import get_args
 
@@ -29,6 +30,18 @@ def check_name(value: object, field: str) -> str:
     if _UNFIT.search(value):
         raise Misuse(f"{field}: it holds control characters or lone surrogates; use printable text")
     return value
+
+
+def check_person(value: object, field: str) -> str:
+    """Return the name of somebody who votes: those who look alike must not be two.
+
+    Raises:
+        Misuse: it is no name, or has another one in Unicode's composed form.
+    """
+    name = check_name(value, field)
+    if not unicodedata.is_normalized("NFC", name):
+        raise Misuse(f"{field}: it is not in Unicode's composed form (NFC), and would look like another name; send NFC")
+    return name
 
 
 def check_text(value: str | None, field: str) -> str | None:

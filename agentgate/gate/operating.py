@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from agentgate.gate import closing, inbox, limiting, switching
+from agentgate.gate.approvals import Approvals
 from agentgate.gate.commands import note_payloads
 from agentgate.gate.handles import check_run, named
 from agentgate.gate.inbox import Waiting
@@ -24,6 +25,11 @@ class Operating:
     """Say what was found out, take back, end and stop; of an open gate."""
 
     _shop: Workshop
+
+    @property
+    def approvals(self) -> Approvals:
+        """Questions to people: list and show them, approve, reject and revoke."""
+        return Approvals(self._shop)
 
     @property
     def keys(self) -> KeyTable:

@@ -31,10 +31,12 @@ from agentgate.gate.overdue import Sweeper
 from agentgate.gate.performing import Performer, Ran
 from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
+from agentgate.gate.questions import Question, read_question
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.gate.waiting import see_through
 from agentgate.heartbeat import Heartbeat
+from agentgate.keyring import Keyring
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
@@ -76,6 +78,7 @@ class Workshop:
         facts: who tells the policy what it declares to need, by name.
         settings: times to live and bounds.
         secrets: who hands out what tools ask for.
+        keyring: whose signatures count, from outside the database.
     """
 
     def __init__(
@@ -87,8 +90,10 @@ class Workshop:
         facts: Mapping[str, FactProvider],
         settings: Settings,
         secrets: SecretProvider | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self.ledger = ledger
+        self.keyring = keyring
         self.settings = settings
         self.mind = Mind(
             ledger=ledger,
@@ -268,6 +273,11 @@ class Workshop:
         """Read an action as a caller is handed it, once what they asked for is on record."""
         with self._answering() as reader:
             return reader.proposal(tenant, action, repeated=repeated)
+
+    def question(self, approval: str, action: str) -> Question:
+        """Read a question as a caller is handed it, once what they answered is on record."""
+        with self._answering() as reader:
+            return read_question(reader, approval, action)
 
     @contextmanager
     def _answering(self) -> Iterator[Reader]:

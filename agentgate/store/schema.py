@@ -255,12 +255,10 @@ approvals = _table(
     Column("grant_us", _BIG, nullable=False),
 )
 Index("agentgate_approvals_of_action", approvals.c.action)
-Index(
-    "agentgate_approvals_pending",
-    approvals.c.expires_at_us,
-    sqlite_where=approvals.c.state == "pending",
-    postgresql_where=approvals.c.state == "pending",
-)
+PENDING = approvals.c.state == literal_column("'pending'")
+Index("agentgate_approvals_pending", approvals.c.expires_at_us, sqlite_where=PENDING, postgresql_where=PENDING)
+GRANTED = approvals.c.state == literal_column("'granted'")
+Index("agentgate_approvals_granted", approvals.c.until_us, sqlite_where=GRANTED, postgresql_where=GRANTED)
 
 votes = _table(
     "votes",

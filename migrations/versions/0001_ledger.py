@@ -216,6 +216,7 @@ def _approvals() -> None:
     )
     op.create_index("agentgate_approvals_of_action", "agentgate_approvals", ["action"])
     _partial("agentgate_approvals_pending", "agentgate_approvals", ["expires_at_us"], "state = 'pending'")
+    _partial("agentgate_approvals_granted", "agentgate_approvals", ["until_us"], "state = 'granted'")
     _table(
         "votes",
         _text("approval", key=True),

@@ -179,7 +179,7 @@ def test_what_was_granted_runs_once_and_uses_the_grant(world: World) -> None:
     assert isinstance(again, Done)
     assert again.source == "replayed"
     assert world.sql("SELECT id, state FROM agentgate_approvals") == [(held.approval.id, "used")]
-    started = world.events(held.action)[2]
+    started = next(event for event in world.events(held.action) if event.type == "started")
     assert started.body["approval"] == held.approval.id
     assert world.downstream.total == 1
 
@@ -203,7 +203,7 @@ def test_another_requirement_at_the_claim_asks_again_on_the_same_action_and_key(
     assert again.approval.id != held.approval.id
     assert again.approval.requirement.quorum == 3
     assert again.digest == held.digest
-    assert world.words(held.action) == ["proposed", "approved", "held"]
+    assert world.words(held.action) == ["proposed", "voted", "voted", "approved", "held"]
     assert world.sql("SELECT state FROM agentgate_approvals ORDER BY asked_n") == [("void",), ("pending",)]
     assert world.downstream.total == 0
 
@@ -218,7 +218,8 @@ def test_the_third_different_requirement_is_a_refusal(world: World) -> None:
         outcome = gate.execute(held.action, tenant="acme")
     assert isinstance(outcome, Refused)
     assert outcome.reason == "unstable"
-    assert world.words(held.action) == ["proposed", "approved", "held", "approved", "refused"]
+    granted = ["voted", "voted", "approved", "held", "voted", "voted", "voted", "approved"]
+    assert world.words(held.action) == ["proposed", *granted, "refused"]
     assert "decision" in world.events(held.action)[-1].body
 
 

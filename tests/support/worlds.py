@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import agentgate
-from agentgate import Effect, Gate, Held, Limits, Run
-from agentgate.canonical import Json
+from agentgate import Effect, Gate, Held, Limits, Question, Run
 from agentgate.clock import Clock
 from agentgate.event import Event, decode
-from agentgate.gate.ledger import Transaction
+from agentgate.keyring import Keyring
 from agentgate.policy.facts import FactProvider
 from agentgate.policy.loading import PolicySource
+from agentgate.signing import sign_vote
 from agentgate.store import actions, sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support import chains
+from support.signers import public, signer
 
 PRINCIPAL = "agent:support"
 
@@ -54,8 +55,9 @@ class World:
     ) -> Gate:
         """Open a gate; without a policy it allows everything, without tools it has `refund`.
 
-        ``kept`` are ``secrets`` and ``sealing``.
+        ``kept`` are ``secrets``, ``sealing``, and ``keyring``: without one, that of `VOTERS`.
         """
+        kept.setdefault("keyring", RING)
         return Gate.open(
             self.url,
             policy=ScriptedPolicy() if policy is None else policy,
@@ -156,23 +158,28 @@ def gates(world: World, *tools: AnyTool, count: int = 2, **options: Any) -> Iter
             gate.close()
 
 
-def grant(gate: Gate, held: Held) -> None:
-    """Approve what is held, as a vote that fills the quorum will: the event, and what follows from it."""
-    approval, ledger = held.approval, gate._shop.ledger
+VOTERS = ("ada", "bob", "eve", "mia")
+RING = Keyring(public(name, roles=("auditor", "finance", "ops")) for name in VOTERS)
 
-    def approved(transaction: Transaction) -> None:
-        transaction.file(held.action)
-        body: dict[str, Json] = {
-            "approval": approval.id,
-            "votes": [],
-            "until_us": transaction.draft.at_us + 900_000_000,
-        }
-        transaction.draft.add("approved", body, action=held.action)
 
-    with ledger.database.read() as connection:
+def vote(gate: Gate, held: Held, name: str, verdict: str = "approve", **given: Any) -> Question:
+    """Answer a held action's question as one of `VOTERS`, with what it asks for: roles, and a signature."""
+    asked = held.approval
+    with gate._shop.ledger.database.read() as connection:
         action = actions.read(connection, held.action)
     assert action is not None
-    ledger.change(action.run, approved)
+    usual: dict[str, Any] = {"digest": asked.digest, "by": f"person:{name}", "roles": asked.requirement.roles}
+    if asked.requirement.signed:
+        word: Any = verdict
+        usual["signed"] = sign_vote(signer(name), approval=asked.digest, verdict=word, approver=f"person:{name}")
+    say = gate.approvals.approve if verdict == "approve" else gate.approvals.reject
+    return say(asked.id, **usual | {"tenant": action.tenant} | given)
+
+
+def grant(gate: Gate, held: Held) -> None:
+    """Approve what is held, with as many votes as it asks for."""
+    said = [vote(gate, held, name) for name in VOTERS[: held.approval.requirement.quorum]]
+    assert said[-1].state == "granted"
 
 
 def kinds(outcomes: Iterable[object]) -> list[str]:
