@@ -30,7 +30,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 _WRITE_PUBLIC = "give the 32 bytes of an Ed25519 public key, in a file as 64 lower-case hexadecimal digits"
 _WRITE_NAME = "give 1 to 200 printable characters"
-_WRITE_TIME = "write a time in UTC, from 1970, as 2026-12-01T00:00:00Z"
+_WRITE_TIME = "write a time in UTC, from 1970 to 2255, as 2026-12-01T00:00:00Z"
 _WRITE_LATER = "give a later time, or leave it out"
 
 
@@ -97,12 +97,12 @@ def time_us(value: str) -> int:
     """Read a time of a keyring file: RFC 3339 in UTC, with at most six decimals and a ``Z``.
 
     Raises:
-        ValueError: it is none, or before 1970.
+        ValueError: it is none, or one whose microseconds since 1970 the format cannot hold.
     """
     if _TIME.fullmatch(value) is None:
         raise ValueError(_WRITE_TIME)
     at_us = (datetime.fromisoformat(value) - _EPOCH) // MICROSECOND
-    if at_us < 0:
+    if not _is_time(at_us):
         raise ValueError(_WRITE_TIME)
     return at_us
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from agentgate.action import Key, action_digest
 from agentgate.approval import Requirement, approval_digest, requirement_digest, vote_digest
 from agentgate.canonical import Bounds, canonical, parse
@@ -20,9 +22,12 @@ from agentgate.core.sameness import Asked, outcome_fingerprint, request_fingerpr
 from agentgate.digests import digest, document_digest, fingerprint, idempotency_key, payload_digest
 from agentgate.errors import Damaged, Misuse, NotCanonical, PolicyRefused, SpecRefused
 from agentgate.event import EVENT_BOUNDS, decode, event_hash, genesis, offence
+from agentgate.keyring import addition_digest
 from agentgate.observation import Error, Observation
 from agentgate.policy.identity import PolicyIdentity
+from agentgate.publickeys import ApproverKey
 from agentgate.sealing import SealingKey, SealingKeys
+from agentgate.signing import SigningKey, Vote, verify
 from agentgate.states import RunState, State, advance, advance_run
 from agentgate.tools.defaults import complete
 from agentgate.tools.recovery import FunctionName, Retry, recovery_from_json
@@ -129,6 +134,24 @@ def _approval(given: Fields) -> Fields:
 def _vote(given: Fields) -> Fields:
     bound = {name: _hex(given, name) for name in ("approval", "nonce", "key")}
     return {"digest": vote_digest(**{**given, **bound}).hex()}
+
+
+def _signed(given: Fields) -> Fields:
+    key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes.fromhex(given.pop("seed"))))
+    bound = {name: _hex(given, name) for name in ("approval", "nonce")}
+    digest = Vote(**{**given, **bound, "key": key.hash}).digest
+    told = {"public": key.public, "key": key.hash, "digest": digest, "signature": key.sign(digest)}
+    return {name: value.hex() for name, value in told.items()}
+
+
+def _verify(given: Fields) -> Fields:
+    return {"valid": verify(*(bytes.fromhex(given[name]) for name in ("public", "signature", "message")))}
+
+
+def _addition(given: Fields) -> Fields:
+    ledger = given.pop("ledger")
+    key = ApproverKey(**{**given, "public": bytes.fromhex(given["public"]), "roles": tuple(given["roles"])})
+    return {"digest": addition_digest(ledger, key).hex()}
 
 
 def _same(given: Fields) -> Fields:
@@ -289,6 +312,9 @@ OPS: dict[str, Callable[[Fields], Fields]] = {
     "requirement_digest": _requirement,
     "approval_digest": _approval,
     "vote_digest": _vote,
+    "sign_vote": _signed,
+    "verify": _verify,
+    "addition_digest": _addition,
     "idempotency_key": lambda given: {"key": idempotency_key(**given)},
     "same_arguments": _same,
     "fingerprint": lambda given: {

@@ -53,6 +53,12 @@ def _url(_context: click.Context, _parameter: click.Parameter, value: str | None
     return value
 
 
+def _db(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and "://" not in value:
+        raise refusal("--db", "no database URL", "give sqlite:///path/to/agent.db")
+    return value
+
+
 def _sealing_key(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
     context.meta[_KEY_FILE] = value or None
 
@@ -83,6 +89,10 @@ def _by(_context: click.Context, _parameter: click.Parameter, value: str | None)
     if value is None:
         raise refusal("--by", "missing", "name who does this: --by ops:ada")
     return _checked(lambda name: check_name(name, "by"), value, field="--by")
+
+
+def _some_by(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _by(context, parameter, value)
 
 
 def _what(_context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -116,6 +126,7 @@ def _halves(words: str) -> tuple[str, str]:
 
 
 _argument = click.argument("url", required=False, envvar="AGENTGATE_URL", callback=_url)
+_some_url = click.option("--db", metavar="URL", callback=_db, help="The ledger whose table of keys is meant.")
 _key_file = click.option(
     "--sealing-key",
     metavar="FILE",
@@ -129,6 +140,11 @@ _key_file = click.option(
 def url(command: Command) -> Command:
     """Give a command the URL, and the place of the sealing keys that go with a ledger."""
     return _argument(_key_file(command))
+
+
+def db(command: Command) -> Command:
+    """Give a command a ledger that it may do without."""
+    return _some_url(_key_file(command))
 
 
 def sealing() -> SealingKeys | None:
@@ -152,6 +168,7 @@ reason = click.option("--reason", metavar="TEXT", default="", callback=_note, he
 run_argument = click.argument("run", callback=_what)
 as_json = click.option("--json", is_flag=True, help="Write JSON instead of text.")
 by = click.option("--by", metavar="NAME", callback=_by, help="Who does this; stands in the record for ever.")
+some_by = click.option("--by", metavar="NAME", callback=_some_by, help="Who does this; needed with --db.")
 what = click.argument("what", callback=_what)
 action_id = click.argument("id", callback=_id)
 

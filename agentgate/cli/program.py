@@ -13,6 +13,7 @@ import click
 from agentgate.cli.acting import abandon, cancel, close, reconcile
 from agentgate.cli.checking import recheck, verify
 from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_line
+from agentgate.cli.keys import keys
 from agentgate.cli.looking import events, runs, show, waiting
 from agentgate.cli.making import demo, migrate, seal_key
 from agentgate.cli.stopping import pause, resume, sweep
@@ -35,7 +36,7 @@ def program() -> None:
 _LOOKING = (runs, show, events, waiting, verify, recheck)
 _ACTING = (cancel, reconcile, abandon, close, pause, resume, sweep)
 
-for _command in (migrate, seal_key, demo, *_LOOKING, *_ACTING):
+for _command in (migrate, seal_key, keys, demo, *_LOOKING, *_ACTING):
     program.add_command(_command)
 
 

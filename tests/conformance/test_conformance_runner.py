@@ -144,6 +144,21 @@ OPS_open, OPS["open"] = OPS["open"], unsealed
 """,
         "another payload's text",
     ),
+    (
+        "signatures",
+        """
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+def verified(given):
+    public, signature, message = (bytes.fromhex(given[name]) for name in ("public", "signature", "message"))
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except Exception:
+        return {"valid": False}
+    return {"valid": True}
+OPS["verify"] = verified
+""",
+        "signature: a key of small order: 01" + "00" * 31,
+    ),
 ]
 
 

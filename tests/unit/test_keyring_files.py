@@ -17,7 +17,7 @@ from agentgate.publickeys import entry_of, time_text, time_us
 from support.signers import DAY_US, FROM_US, SMALL_ORDER, entry, keyring_file, public, signer
 
 CLOCK = SystemClock()
-TIME = "write a time in UTC, from 1970, as 2026-12-01T00:00:00Z"
+TIME = "write a time in UTC, from 1970 to 2255, as 2026-12-01T00:00:00Z"
 HEX = "give the 32 bytes of an Ed25519 public key, in a file as 64 lower-case hexadecimal digits"
 MEMBERS = "leave it out; the members are public, name, roles, from, until, revoked, trusted_to_add"
 NOT_IT, MISSING = "it is not what it must be", "it is missing"
@@ -68,6 +68,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "too fine a time": ({"from": "2026-12-01T00:00:00.1234567Z"}, "from", NOT_IT, TIME),
     "other digits": ({"from": "２026-12-01T00:00:00Z"}, "from", NOT_IT, TIME),
     "before 1970": ({"from": "1969-12-31T23:59:59Z"}, "from", NOT_IT, TIME),
+    "too late a time": ({"from": "2255-06-05T23:47:34.740992Z"}, "from", NOT_IT, TIME),
+    "for ever": ({"until": "9999-12-31T23:59:59Z"}, "until", NOT_IT, NO_END),
     "a number for a time": ({"from": 1_700_000_000}, "from", NOT_IT, TIME),
     "an end that is none": ({"until": ""}, "until", NOT_IT, NO_END),
     "an end before the beginning": (
@@ -139,7 +141,7 @@ def test_times_are_exact_to_a_microsecond_and_written_as_they_are_read() -> None
         ("2023-11-14T22:13:20Z", FROM_US),
         ("2023-11-14T22:13:20.000001Z", FROM_US + 1),
         ("2023-11-14T22:13:20.5Z", FROM_US + 500_000),
-        ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
+        ("2255-06-05T23:47:34.740991Z", 2**53 - 1),
     ):
         assert time_us(text) == at_us
         assert time_us(time_text(at_us)) == at_us
