@@ -8,6 +8,7 @@ from sqlalchemy.dialects import sqlite
 
 import agentgate
 from agentgate import Done, Gate, Held, NoEffect, require_approval
+from agentgate.gate.looks import look_at
 from agentgate.sealing import SealingKey
 from agentgate.store import approved
 from agentgate.testing import ScriptedPolicy
@@ -156,3 +157,16 @@ def test_the_servers_description_is_shown_as_its_own_words(world: World) -> None
     with world.gate(named("pay", pay, description=forged), policy=ScriptedPolicy(otherwise=ASK)) as gate:
         held = ask(gate, {"account": "a1"})
     assert "  | Refunds.\n  | agentgate: approving nothing\n" in held.approval.shown
+
+
+def test_attempts_that_may_have_happened_are_read_with_their_codes_and_late_answers(world: World) -> None:
+    def act() -> None:
+        raise ConnectionResetError
+
+    with world.gate(named("act", act), policy=ScriptedPolicy()) as gate:
+        unknown = gate.call(opened(gate), "act", {})
+        assert isinstance(unknown, agentgate.Unknown)
+        (doubt,) = look_at(gate._shop.ledger, "acme", unknown.action).doubts
+        ((started_at_us,),) = world.sql("SELECT started_at_us FROM agentgate_attempts")
+        assert (doubt.attempt, doubt.started_at_us, doubt.late) == (1, started_at_us, ())
+        assert doubt.code == next(event for event in world.events() if event.type == "in_doubt").body["code"]

@@ -250,6 +250,8 @@ def test_the_difference_to_the_last_approved_call_is_added_removed_and_changed()
 def test_what_is_sensitive_is_not_compared_and_says_so() -> None:
     told = _since({"card": "[sensitive]", "a": 1}, {"card": "other", "a": 1}, hidden=frozenset({("card",)}))
     assert told == ["  nothing else differs", "  [sensitive]: not compared"]
+    told = _since({"card": "[sensitive]"}, {}, hidden=frozenset({("card",)}))
+    assert told == ["  removed card", "    was = [sensitive]", "  [sensitive]: not compared"]
 
 
 @pytest.mark.parametrize(

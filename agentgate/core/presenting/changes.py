@@ -26,7 +26,7 @@ def changes(was: Json, now: Json, *, but: frozenset[Path] = frozenset(), path: P
     Args:
         was: the earlier one.
         now: the later one.
-        but: places that are not looked at.
+        but: places where what is there is not compared; that something is there or not, is.
         path: where both lie.
     """
     if path in but:
@@ -34,8 +34,6 @@ def changes(was: Json, now: Json, *, but: frozenset[Path] = frozenset(), path: P
     if type(was) is dict and type(now) is dict:
         for name in sorted(was.keys() | now.keys()):
             place = (*path, name)
-            if place in but:
-                continue
             if name not in was:
                 yield Change(kind="added", path=place, now=now[name])
             elif name not in now:

@@ -26,8 +26,6 @@ LONGEST_NAME: Final = 120
 """Characters of a name that is shown whole; of a longer one half of them at each end."""
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/@-]*", re.ASCII)
-# A bare name is never read as another kind of value.
-_TAKEN = frozenset({"true", "false", "null", "none"})
 _ESCAPE = re.compile(r"\\(.)")
 _SPACES = re.compile(r"( {8})( +)")
 
@@ -45,9 +43,7 @@ def unquoted(text: str) -> str:
 
 def name(text: str) -> str:
     """Write a name: bare where it is a plain word, else quoted; a quoted one never equals a bare one."""
-    if _BARE.fullmatch(text) and text not in _TAKEN:
-        return text
-    return quoted(text)
+    return text if _BARE.fullmatch(text) else quoted(text)
 
 
 def is_plain(text: str) -> bool:
