@@ -46,11 +46,6 @@ def name(text: str) -> str:
     return text if _BARE.fullmatch(text) else quoted(text)
 
 
-def is_plain(text: str) -> bool:
-    """Tell whether a text is fully seen in its exact form: there is nothing to note about it."""
-    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
-
-
 def ends(text: str, *, longest: int = LONGEST, kept: int = KEPT) -> tuple[str, str] | None:
     """Return the two ends of a text that is too long to be shown whole, else None."""
     return None if len(text) <= longest else (text[:kept], text[len(text) - kept :])

@@ -23,6 +23,8 @@ MOST_WORDS: Final = 3
 
 # A base takes three marks of no script (polytonic Greek, decomposed), and five of its own (Burmese, Tibetan).
 _MOST_INHERITED, _MOST_MARKS = 3, 5
+# A long text repeats its characters, and is looked at while others wait to write.
+_REMEMBERED = 4_096
 _WRITTEN_AS_ESCAPES = frozenset("\\\n\t")  # a printable text writes these as escapes too, and they hide nothing
 # Scripts that are one writing system, each with or without Latin (UTS #39, Highly Restrictive).
 _TOGETHER = (
@@ -32,6 +34,7 @@ _TOGETHER = (
 )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def script(character: str) -> str | None:
     """Return the script of a character; None of one that many scripts share, or that is of none."""
     starts, ranges = _scripts()
@@ -62,8 +65,8 @@ def _written(text: str) -> Iterator[tuple[str, str]]:
     """Yield each character with what is written for it."""
     taken, inherited, last = -1, 0, ""
     for character in text:
-        if not unicodedata.category(character).startswith("M"):
-            written = printable(character)
+        if _kind(character) != "M":
+            written = _alone(character)
             # Only on a visible character of the text can a mark stand: not on an escape, and not on a space.
             taken, inherited = (0 if written == character != " " else -1), 0
         else:
@@ -88,19 +91,26 @@ def notes(text: str) -> Iterator[str]:
         What its letters are, which words mix scripts or pass for Latin ones, what is not in normal form, what is not
         seen. Every text that is not ASCII has at least one note.
     """
+    if is_plain(text):
+        return
     hidden = sum(one != written and one not in _WRITTEN_AS_ESCAPES for one, written in _written(text))
     if not text.isascii():
-        scripts = sorted({found for character in text if _is_letter(character) and (found := script(character))})
+        scripts = sorted({found for character in set(text) if _is_letter(character) and (found := script(character))})
         yield f"not ASCII; letters: {', '.join(scripts) or 'none'}"
-        words = list(_words(text))
+        words = list(dict.fromkeys(_words(text)))
         yield from _named("mixes scripts within a word", [word for word in words if _is_mixed(word)])
         yield from _named("looks like", [plain for word in words if (plain := latin(word)) is not None])
         if not unicodedata.is_normalized("NFC", text):
             yield "not in normal form (NFC): another sequence of characters looks the same"
-        if any(_is_compatible(character) for character in text):
+        if any(map(_is_compatible, set(text))):
             yield "holds letters or digits in a compatibility form, which look like plain ones"
     if hidden:
         yield f"{hidden} of its characters are not seen, move what is, or run over it: they are written as escapes"
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text is fully seen in its exact form: there is nothing to note about it."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def latin(word: str) -> str | None:
@@ -128,15 +138,26 @@ def _words(text: str) -> Iterator[str]:
     """Yield the runs of letters, marks and digits."""
     word: list[str] = []
     for character in chain(text, " "):
-        if _is_letter(character) or unicodedata.category(character)[0] in "MN":
+        if _is_letter(character) or _kind(character) in "MN":
             word.append(character)
         elif word:
             yield "".join(word)
             word = []
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def _kind(character: str) -> str:
+    """Return the first letter of a character's general category."""
+    return unicodedata.category(character)[0]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _alone(character: str) -> str:
+    return printable(character)
+
+
 def _is_letter(character: str) -> bool:
-    return unicodedata.category(character).startswith("L")
+    return _kind(character) == "L"
 
 
 def _is_mixed(word: str) -> bool:
@@ -145,7 +166,7 @@ def _is_mixed(word: str) -> bool:
 
 
 def _is_compatible(character: str) -> bool:
-    if character.isascii() or unicodedata.category(character)[0] not in "LN":
+    if character.isascii() or _kind(character) not in "LN":
         return False
     return unicodedata.normalize("NFKC", character) != unicodedata.normalize("NFC", character)
 

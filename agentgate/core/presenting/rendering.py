@@ -11,7 +11,7 @@ from typing import Final
 from agentgate.approval import Requirement
 from agentgate.clock import to_datetime
 from agentgate.core.presenting.changes import changes
-from agentgate.core.presenting.exact import is_plain
+from agentgate.core.presenting.letters import is_plain
 from agentgate.core.presenting.shown import Doubt, Masked, Path, Previous, Shown
 from agentgate.core.presenting.texts import beside, block, cut, is_cut, named
 from agentgate.core.presenting.values import compact, tree

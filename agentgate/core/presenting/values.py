@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from agentgate.canonical import Json, canonical
 from agentgate.core.presenting import exact
+from agentgate.core.presenting.letters import is_plain
 from agentgate.core.presenting.shown import Path
 from agentgate.core.presenting.texts import beside, cut, kept, named, texted
 from agentgate.tools.sensitive import MARK
@@ -100,7 +101,7 @@ class Tree:
 
     def _members(self, value: Mapping[str, Json], margin: str, path: Path) -> Iterator[_Place]:
         for name in sorted(value):
-            said = () if exact.is_plain(name) else tuple(beside(name, f"{margin}  ", what="name: "))
+            said = () if is_plain(name) else tuple(beside(name, f"{margin}  ", what="name: "))
             yield _Place(head=named(name), value=value[name], margin=margin, path=(*path, name), of_name=said)
 
     def _items(self, value: list[Json], place: _Place) -> Iterator[_Entry]:
@@ -123,7 +124,7 @@ def tree(*, hidden: frozenset[Path] = frozenset(), remarks: Mapping[Path, tuple[
 def compact(value: Json, room: int) -> str | None:
     """Write a value on one line of JSON; None where it takes more room, or holds text that needs lines of its own."""
     if type(value) is str:
-        text = exact.quoted(value) if len(value) <= room and exact.is_plain(value) and "\n" not in value else None
+        text = exact.quoted(value) if len(value) <= room and is_plain(value) and "\n" not in value else None
     elif type(value) is dict:
         parts = ((name, f"{exact.quoted(name)}: ", item) for name, item in sorted(value.items()))
         text = _joined("{}", parts, room)
@@ -138,7 +139,7 @@ def _joined(brackets: str, parts: Iterator[tuple[str, str, Json]], room: int) ->
     written: list[str] = []
     left = room - len(brackets)
     for name, head, item in parts:
-        told = compact(item, left) if left > 0 and exact.is_plain(name) else None
+        told = compact(item, left) if left > 0 and is_plain(name) else None
         if told is None:
             return None
         written.append(head + told)
