@@ -115,12 +115,7 @@ def voted(file: ActionFile, event: Event, body: Body) -> ActionFile:
     question = hanging(file, event, body["approval"], "pending")
     if question.digest.hex() != body["shown"]:
         raise Damaged(f"action {event.action}", f"event {event.n} is a vote on what was not asked")
-    return replace(file, votes=MappingProxyType({**file.votes, event.n: vote_of(event, body)}))
-
-
-def vote_of(event: Event, body: Body) -> VoteRecord:
-    """Return the vote that an event records, as long as it is not taken back."""
-    return VoteRecord(
+    vote = VoteRecord(
         approval=body["approval"],
         n=event.n,
         run=event.run,
@@ -134,6 +129,7 @@ def vote_of(event: Event, body: Body) -> VoteRecord:
         at_us=event.at_us,
         roles=tuple(body["roles"]),
     )
+    return replace(file, votes=MappingProxyType({**file.votes, event.n: vote}))
 
 
 def vote_revoked(file: ActionFile, event: Event, body: Body) -> ActionFile:

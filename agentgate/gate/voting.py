@@ -8,18 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agentgate.approval import Requirement, Verdict, requirement_digest, vote_digest
+from agentgate.approval import Requirement, Verdict, vote_digest
 from agentgate.canonical import Json
 from agentgate.core.binding import check_action, check_said
 from agentgate.core.claiming import expire
 from agentgate.core.draft import Payload
-from agentgate.core.questions import vote_of
 from agentgate.core.records import ActionFile, ApprovalRecord, VoteRecord
 from agentgate.core.voting import (
     VERDICTS,
     agreeing,
     counted,
-    counted_on,
     demanded,
     fitting,
     may_vote,
@@ -30,6 +28,7 @@ from agentgate.core.voting import (
 from agentgate.errors import Damaged, NotFound, NotPossible
 from agentgate.gate.answers import Reader
 from agentgate.gate.closing import end_where_rejected
+from agentgate.gate.grants import read_history
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.keyring import Keyring
@@ -174,26 +173,16 @@ class Poll:
         Raises:
             Damaged: somebody wrote into them.
         """
+        history, action = read_history(transaction, file), file.action
+        for event in history.events:
+            for _, what in (
+                *check_action(event, action, ledger=self.ledger.id),
+                *check_said(event, ledger=self.ledger.id),
+            ):
+                raise Damaged(f"action {action.id}", f"event {event.n}: {what}")
         reader = Reader(connection=transaction.connection, sealing=self.ledger.sealing)
-        where, action, ledger = f"approval {question.id}", file.action, self.ledger.id
-        proposed, asked = reader.event(action.run, action.proposed_n), reader.event(question.run, question.asked_n)
-        if (proposed.type, proposed.action, asked.action) != ("proposed", action.id, action.id):
-            raise Damaged(where, "its events are another action's")
-        for finding in (*check_action(proposed, action, ledger=ledger), *check_said(asked, ledger=ledger)):
-            raise Damaged(where, finding[1])
-        demands, about = demanded(question), reader.requirement(question)
-        bound = requirement_digest(about, action=action.digest, attempt=question.attempt)
-        is_asked = asked.body["approval"] == _asked(question) and (question.attempt is None) is (
-            question.kind == "approval"
-        )
-        if not is_asked or demands != about or bound != question.requirement:
-            raise Damaged(where, "its row is not what was asked")
         for n, kind in ((question.asked_n, "presentation"), (action.proposed_n, "arguments")):
             reader.readable(action.run, n, kind)
-        for vote in counted_on(file, question):
-            event = reader.event(vote.run, vote.n)
-            if (event.type, event.action) != ("voted", action.id) or vote_of(event, event.body) != vote:
-                raise Damaged(where, f"its vote {vote.n} is not what was voted")
 
     def _judged(self, transaction: Transaction, ballot: Ballot, requirement: Requirement) -> "_Judged | str":
         """Return a vote that its sender may have given; or why it is none of theirs."""
@@ -287,18 +276,6 @@ def decide(
         raise Damaged(f"approval {question.id}", "its votes add up to an answer that nobody gave")
     else:
         settle(transaction, file, verdict, votes)
-
-
-def _asked(question: ApprovalRecord) -> dict[str, Json]:
-    """Return what the event that asked must say of a question's row."""
-    return {
-        "id": question.id,
-        "requirement": question.requirement.hex(),
-        "presentation": question.presentation.hex(),
-        "digest": question.digest.hex(),
-        "expires_at_us": question.expires_at_us,
-        "grant_us": question.grant_us,
-    }
 
 
 def _was_taken_back(file: ActionFile, digest: bytes) -> bool:
