@@ -17,6 +17,8 @@ from types import MappingProxyType
 # tools never loads a database. `__init__.pyi` says the same to type checkers.
 _HOMES = MappingProxyType(
     {
+        "Activated": "agentgate.gate.activating",
+        "ActivePolicy": "agentgate.gate.activating",
         "AgentgateError": "agentgate.errors",
         "Allowance": "agentgate.gate.limiting",
         "Applied": "agentgate.tools.verdicts",

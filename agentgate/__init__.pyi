@@ -74,6 +74,12 @@ from agentgate.errors import (
 from agentgate.errors import (
     WrongSchema as WrongSchema,
 )
+from agentgate.gate.activating import (
+    Activated as Activated,
+)
+from agentgate.gate.activating import (
+    ActivePolicy as ActivePolicy,
+)
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.inbox import Waiting as Waiting

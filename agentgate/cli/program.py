@@ -16,6 +16,7 @@ from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_l
 from agentgate.cli.keys import keys
 from agentgate.cli.looking import events, runs, show, waiting
 from agentgate.cli.making import demo, migrate, seal_key
+from agentgate.cli.policies import policy
 from agentgate.cli.stopping import pause, resume, sweep
 from agentgate.cli.terminal import Unwritten, complain, leave, open_closed, prepare, say_json
 
@@ -34,7 +35,7 @@ def program() -> None:
 
 
 _LOOKING = (runs, show, events, waiting, verify, recheck)
-_ACTING = (cancel, reconcile, abandon, close, pause, resume, sweep)
+_ACTING = (cancel, reconcile, abandon, close, pause, resume, policy, sweep)
 
 for _command in (migrate, seal_key, keys, demo, *_LOOKING, *_ACTING):
     program.add_command(_command)

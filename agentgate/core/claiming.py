@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from agentgate.approval import Requirement, requirement_digest
 from agentgate.canonical import Json
@@ -31,6 +32,10 @@ class Wait:
     blocking: str | None = None
 
 
+# A pinned gate waits for its policy to be the active one; until then it decides nothing about what others claim.
+INACTIVE: Final = Wait(reason="policy_inactive")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     """It will not start: a reason code that ends it; ``earlier`` names the action that it repeats."""
@@ -53,6 +58,7 @@ class Surroundings:
 
     Args:
         paused: whether the switch stops it.
+        inactive: whether the gate is pinned, and its policy is not the active one.
         resource_held_by: the action that works on its resource.
         holder_unknown: whether that one's outcome is unknown.
         repeats: the earlier action that it repeats within its tool's window.
@@ -63,6 +69,7 @@ class Surroundings:
     """
 
     paused: bool
+    inactive: bool = False
     resource_held_by: str | None = None
     holder_unknown: bool = False
     repeats: str | None = None
@@ -136,6 +143,8 @@ def hindrance(
         return Stop(reason="run_halted" if run.state is RunState.HALTED else "run_closed")
     if around.paused:
         return Wait(reason="paused")
+    if around.inactive:
+        return INACTIVE
     if around.earlier is not None:
         # A late success after "not applied" lets the effect run again under no revision.
         stop = around.earlier.happened
@@ -297,6 +306,17 @@ def refuse(
     draft.add("refused", body, action=file.action.id, payloads=payloads)
     halt_where_over(draft, reason)
     return error
+
+
+def outdate(draft: Draft, file: ActionFile, spec: ToolSpec | None) -> bool:
+    """End an action that people are asked about, where a gate that comes with its call knows the tool by another spec.
+
+    Whatever they answer, it would not run as it was shown to them. Its key is free for another revision.
+    """
+    if spec is None or file.action.state is not State.HELD or file.action.spec == spec.digest:
+        return False
+    refuse(draft, file, "spec_changed")
+    return True
 
 
 def halt_where_over(draft: Draft, reason: str) -> None:

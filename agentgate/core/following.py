@@ -77,6 +77,7 @@ class Follower:
         self.switches: dict[Switch, tuple[int, int]] = {}
         self.bounds: dict[Bound, tuple[int, int]] = {}
         self.keys = KeyBook()
+        self.active: dict[str, tuple[bytes, int]] = {}
         # Whether the records can still be trusted to be what the events add up to.
         self.folding = True
         self._ledger = ledger
@@ -119,6 +120,8 @@ class Follower:
             self._bound(event)
         if event.type in KEY_EVENTS:
             self._tell(event, self.keys.take(event))
+        if event.type == "policy_activated":
+            self.active[str(event.body["tenant"])] = (bytes.fromhex(str(event.body["policy"])), event.n)
         return self._folded(event, link.hash, beside) if self.folding else None
 
     def _linked(self, link: Link) -> Event | None:

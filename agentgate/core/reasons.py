@@ -52,6 +52,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "no_progress": ("limit_exceeded", "the same request came to the same outcome again and again", "end the loop"),
         "paused": ("transient", "an operator has paused this; nothing was done, and nothing is lost",
                    "do not repeat it now; make the same call again once it is resumed"),
+        "policy_inactive": ("transient", "the policy asked is not the active one; nothing was done",
+                            "do not repeat it now; make the same call again once the policy is active"),
         "breaker": ("transient", "this tool kept failing, and is left alone for a while", "try again later"),
         "busy": ("conflict", "another action works on the same resource", "try again shortly"),
         "blocked": ("unknown_outcome", "the outcome of another action like this, or on the same resource, is unknown",

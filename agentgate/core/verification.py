@@ -44,6 +44,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "lock_row": "a lock on a resource",
         "switch_row": "a switch",
         "key_row": "a person's key, or its revocation",
+        "policy_row": "an active policy",
         "budget_row": "a bound, or what is used of it",
         "unreadable": "the database does not give a row back, or one that no column could hold",
     }

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from agentgate.action import Key
 from agentgate.core.budgets import TENANT, Book, Budget, Place, left, tool
-from agentgate.core.claiming import expire, refuse
+from agentgate.core.claiming import expire, outdate, refuse
 from agentgate.core.draft import Draft
 from agentgate.core.proposing import Chance, Thought, Waiting, propose
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
@@ -349,7 +349,8 @@ def _standing(walk: Walk, item: Item) -> Standing:
     if found is None:
         return Standing()
     draft = walk.reach(found.action)
-    expire(draft, draft.file(found.action.id))
+    if expire(draft, draft.file(found.action.id)) is None and found.same:
+        outdate(draft, draft.file(found.action.id), thought.spec)
     action = draft.file(found.action.id).action
     return stand(action, thought, same=found.same, attempted=attempted, supersede=item.supersede)
 

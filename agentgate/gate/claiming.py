@@ -11,6 +11,7 @@ from agentgate.clock import to_us
 from agentgate.core import budgets
 from agentgate.core.breaking import broken
 from agentgate.core.claiming import (
+    INACTIVE,
     Earlier,
     Lease,
     Stop,
@@ -33,8 +34,10 @@ from agentgate.core.proposing import Chance, Thought
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.recording import observed
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
+from agentgate.gate.activating import governs
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.ledger import Transaction
+from agentgate.gate.pinning import Pin
 from agentgate.lease import Holder
 from agentgate.observation import Observation
 from agentgate.outcome import Outcome, Refused, Unknown
@@ -81,6 +84,7 @@ class Claimant:
         reserves: what the policy says the action spends.
         salt: for what a refusal says, drawn before the transaction.
         breaker: when a tool that keeps failing is left alone, where the gate says so.
+        pinned: the policy that must be the active one, where the gate is pinned to its own.
     """
 
     holder: str
@@ -90,6 +94,7 @@ class Claimant:
     reserves: tuple[Reserve, ...]
     salt: bytes
     breaker: Breaker | None = None
+    pinned: Pin | None = None
 
 
 def claim(
@@ -111,7 +116,14 @@ def claim(
     place = budgets.tool(action.namespace, action.tool)
     bounds = transaction.budgets(budgets.TENANT, place, *map(budgets.account, reserves))
     around = surroundings(
-        transaction.connection, draft.run, file, spec, at_us=draft.at_us, bounds=bounds, breaker=claimant.breaker
+        transaction.connection,
+        draft.run,
+        file,
+        spec,
+        at_us=draft.at_us,
+        bounds=bounds,
+        breaker=claimant.breaker,
+        pinned=claimant.pinned,
     )
     hindered = hindrance(draft.run, action, around, draft.at_us, reserves=reserves)
     if hindered is not None and file.action.state is State.UNKNOWN:
@@ -164,6 +176,13 @@ def claim_again(
     assert judgement is not None  # the caller asked
     if expire(draft, file):
         return None
+    if is_inactive(transaction.connection, draft.run, claimant.pinned):
+        # Before the policy's answer is looked at: one that is not active refuses and holds nothing either.
+        if file.action.state is State.UNKNOWN:
+            return doubtful(transaction, file, INACTIVE.reason, None)
+        wait(draft, file, INACTIVE)
+        return waiting(file, INACTIVE)
+    claimant = replace(claimant, pinned=None)  # it was asked
     if file.action.state is State.UNKNOWN:
         return _try_again(transaction, file, claimant, judgement)
     decision = judgement.decision
@@ -233,6 +252,7 @@ def surroundings(
     at_us: int,
     bounds: Sequence[budgets.Budget] | None = None,
     breaker: Breaker | None = None,
+    pinned: Pin | None = None,
 ) -> Surroundings:
     """Read what stands in an action's way: in the claim's transaction, or in a snapshot of somebody who waits.
 
@@ -244,6 +264,7 @@ def surroundings(
         at_us: ledger time.
         bounds: the budgets that concern it, where they were read already.
         breaker: the gate's, where it has one.
+        pinned: the gate's, where it is pinned.
     """
     action = file.action
     place = budgets.tool(action.namespace, action.tool)
@@ -260,6 +281,7 @@ def surroundings(
     deduped = spec.dedupe_window is not None and action.state is State.READY
     return Surroundings(
         paused=paused,
+        inactive=is_inactive(connection, run, pinned),
         resource_held_by=None if held is None else held[0],
         holder_unknown=held is not None and held[1],
         repeats=locks.earlier(connection, action, at_us=at_us) if deduped else None,
@@ -268,6 +290,11 @@ def surroundings(
         broken=_broken(connection, action, breaker, at_us=at_us),
         earlier=_earlier(connection, action, spec),
     )
+
+
+def is_inactive(connection: Connection, run: RunRecord, pinned: Pin | None) -> bool:
+    """Tell whether a gate is pinned, and its policy is not the active one of the run's tenant."""
+    return pinned is not None and not governs(connection, pinned.ledger, tenant=run.tenant, policy=pinned.policy)
 
 
 def _earlier(connection: Connection, action: ActionRecord, spec: ToolSpec) -> Earlier | None:

@@ -6,14 +6,24 @@ from functools import partial
 from typing import Literal
 
 from agentgate.clock import to_datetime
-from agentgate.core.claiming import Stop, Wait, expire, hindrance, may_retry, may_run_again, refuse, wait
+from agentgate.core.claiming import (
+    INACTIVE,
+    Stop,
+    Wait,
+    expire,
+    hindrance,
+    may_retry,
+    may_run_again,
+    refuse,
+    wait,
+)
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile
 from agentgate.core.retrying import Ending, comes_again, is_used_up
 from agentgate.errors import Damaged, Misuse, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
-from agentgate.gate.claiming import Claim, Claimant, claim_again, surroundings, waiting
+from agentgate.gate.claiming import Claim, Claimant, claim_again, is_inactive, surroundings, waiting
 from agentgate.gate.grants import read_history
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.looks import Look, look_at, thought_of
@@ -131,7 +141,13 @@ class Executor:
             return False
         with self.ledger.database.read() as connection:
             around = surroundings(
-                connection, look.run, look.file, tool.spec, breaker=self.settings.breaker, at_us=now_us
+                connection,
+                look.run,
+                look.file,
+                tool.spec,
+                breaker=self.settings.breaker,
+                pinned=mind.pinned,
+                at_us=now_us,
             )
         return isinstance(hindrance(look.run, action, around, now_us), Wait)
 
@@ -162,7 +178,7 @@ class Executor:
                 return self._watch(look, now_us)
             case State.HELD if _answerable_until(look.file) <= now_us:
                 return self._change(look, _expire)
-            case State.READY:
+            case State.READY | State.HELD if action.state is State.READY or self._is_outdated(mind, look):
                 return self._claim(mind, look)
             case State.FAILED | State.UNKNOWN if by == "retry" and self._trial(mind, look, now_us) is None:
                 pass  # others have tried it meanwhile, as often as its tool says
@@ -240,6 +256,10 @@ class Executor:
             return False
         return may_run_again(tool.spec, action, now_us)
 
+    def _is_outdated(self, mind: Mind, look: Look) -> bool:
+        """Tell whether people are asked about a tool that this gate has no more, as it was defined then."""
+        return look.sealed is None and self._tool(mind, look) is None
+
     def _tool(self, mind: Mind, look: Look) -> AnyTool | None:
         """Return the tool of exactly the spec that was proposed."""
         action = look.file.action
@@ -257,7 +277,8 @@ class Executor:
         tool, action = self._tool(mind, look), look.file.action
         if tool is None or look.run.state is not RunState.OPEN:
             reason = "spec_changed" if tool is None else f"run_{look.run.state.lower()}"
-            return self._change(look, partial(_refuse, reason=reason)) if action.state is State.READY else look.outcome
+            ends = action.state in {State.READY, State.HELD}
+            return self._change(look, partial(_refuse, reason=reason)) if ends else look.outcome
         thought = thought_of(look, tool)
         judgement = mind.judge(thought, look.run, look.view, revision=action.revision)
         claimant = Claimant(
@@ -268,6 +289,7 @@ class Executor:
             reserves=judgement.decision.reserves,
             salt=self.ledger.salt(),
             breaker=self.settings.breaker,
+            pinned=mind.pinned,
         )
         work = partial(
             _claimed,
@@ -317,6 +339,9 @@ def _unretried(
 ) -> Wait | Stop | None:
     """Return what keeps a known failure from being made ready again; it then stays as it is."""
     draft = transaction.draft
+    if is_inactive(transaction.connection, draft.run, claimant.pinned):
+        wait(draft, file, INACTIVE)
+        return INACTIVE
     if by != "retry":  # whoever asks for it wants to be told what ends it
         return None
     ready = replace(file, action=replace(file.action, state=State.READY))

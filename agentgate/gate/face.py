@@ -44,9 +44,17 @@ class Gate(Operating):
         settings: Settings,
         secrets: SecretProvider | None = None,
         keyring: Keyring | None = None,
+        pinned: bool = False,
     ) -> None:
         self._shop = Workshop(
-            ledger, policy=policy, tools=tools, facts=facts, settings=settings, secrets=secrets, keyring=keyring
+            ledger,
+            policy=policy,
+            tools=tools,
+            facts=facts,
+            settings=settings,
+            secrets=secrets,
+            keyring=keyring,
+            pinned=pinned,
         )
 
     @classmethod
@@ -62,6 +70,7 @@ class Gate(Operating):
         secrets: SecretProvider | None = None,
         sealing: SealingSource | None = None,
         keyring: KeyringSource | None = None,
+        pinned: bool = False,
     ) -> Self:
         """Open a gate on a ledger whose tables `agentgate.migrate` has made.
 
@@ -76,6 +85,8 @@ class Gate(Operating):
                 function from a name to the secret.
             sealing: the keys that seal the payloads of tools with sensitive arguments, kept outside the database.
             keyring: the keys of people whose signatures count, or the path of their file; kept outside the database.
+            pinned: start effects only while this very policy is the active one of the run's tenant
+                (`activate_policy`), read in each claim's own transaction; until then everything waits.
 
         Raises:
             WrongSchema: the tables are missing, older or newer than this code's.
@@ -86,10 +97,19 @@ class Gate(Operating):
             Misuse: tools, facts or settings that are none.
         """
         told, known, bounds = check_facts(facts), check_tools(tools), check_settings(settings)
-        ring = check_keyring(keyring)
+        ring, tied = check_keyring(keyring), check_flag(pinned, "pinned")
         ledger = opening.open_ledger(url, clock or SystemClock(), sealing=sealing)
         try:
-            return cls(ledger, policy=policy, tools=known, facts=told, settings=bounds, secrets=secrets, keyring=ring)
+            return cls(
+                ledger,
+                policy=policy,
+                tools=known,
+                facts=told,
+                settings=bounds,
+                secrets=secrets,
+                keyring=ring,
+                pinned=tied,
+            )
         except BaseException:
             ledger.database.close()
             raise

@@ -6,7 +6,8 @@ Everything they do is in the modules beside this one. Why they stand in a class 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from agentgate.gate import closing, inbox, limiting, switching
+from agentgate.gate import activating, closing, inbox, limiting, switching
+from agentgate.gate.activating import Activated, ActivePolicy
 from agentgate.gate.approvals import Approvals
 from agentgate.gate.commands import note_payloads
 from agentgate.gate.handles import check_run, named
@@ -136,6 +137,35 @@ class Operating:
         """Take a pause back, of exactly the scope that was paused, and report what is paused still."""
         scope = switching.scope_of(tenant, tool, namespace)
         return switching.resume(self._shop.ledger, scope, by=check_name(by, "by"), reason=reason)
+
+    def activate_policy(self, *, by: str, note: str = "", tenant: str | None = None) -> Activated:
+        """Make this gate's own policy the active one, of a tenant or of every tenant that has none of its own.
+
+        When it returns, no pinned gate that holds another policy starts anything for them; what was claimed before
+        may run on. Gates that are not pinned go on with the policy they hold. Activating what is active is recorded
+        once.
+
+        Args:
+            by: who activates it.
+            note: why, in words; kept beside the record.
+            tenant: of this tenant alone; it then goes by its own, whatever is activated for everybody.
+
+        Raises:
+            NotFound: the ledger knows no such tenant.
+            Unavailable: the database could not be had; nothing is activated by this call, unless the reason is
+                ``commit``: then it may be, and to activate again does no harm.
+        """
+        shop = self._shop
+        return activating.activate(shop.ledger, shop.mind, by=check_name(by, "by"), note=note, tenant=tenant)
+
+    def active_policies(self) -> tuple[ActivePolicy, ...]:
+        """Read which policies are active: everybody's first, then those that tenants have of their own.
+
+        Raises:
+            Damaged: a row of them says something else than the event that made it.
+        """
+        with self._shop.ledger.database.read() as connection:
+            return tuple(activating.active(connection, self._shop.ledger.id))
 
     def confirm(self, action: Proposal | str, *, tenant: str = DEFAULT_TENANT) -> Proposal:
         """Ask a tool's own check whether the world is as an action should have left it: the first time, or again.

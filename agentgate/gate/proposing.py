@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from agentgate.clock import new_id, to_us
 from agentgate.core.budgets import TENANT, Budget, Place, left
 from agentgate.core.budgets import tool as tool_place
-from agentgate.core.claiming import expire
+from agentgate.core.claiming import expire, outdate
 from agentgate.core.proposing import Chance, Thought, Waiting, propose
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord, counted
 from agentgate.errors import NotFound, Unavailable
@@ -217,7 +217,7 @@ class Proposer:
         if now.repeat is None or now.repeat.id != seen.standing.repeat.id:
             return None
         file = transaction.file(now.repeat.id)
-        if expire(transaction.draft, file):
+        if expire(transaction.draft, file) or outdate(transaction.draft, file, thought.spec):
             return None
         return then(transaction, Proposed(file=file, thought=thought, repeated=True))
 

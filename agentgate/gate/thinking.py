@@ -20,6 +20,7 @@ from agentgate.digests import document_digest, fingerprint
 from agentgate.errors import NotCanonical
 from agentgate.gate.before import last_approved
 from agentgate.gate.ledger import Ledger
+from agentgate.gate.pinning import Pin
 from agentgate.gate.settings import Settings
 from agentgate.observation import Error
 from agentgate.policy.decision import MAX_TEXT, Decision
@@ -68,6 +69,7 @@ class Mind:
         tools: what it knows.
         policy: who may say no.
         providers: who tells the policy its facts.
+        is_pinned: whether it claims with this policy only while it is the active one.
     """
 
     ledger: Ledger
@@ -75,6 +77,12 @@ class Mind:
     tools: ToolSet
     policy: Policy
     providers: Mapping[str, FactProvider]
+    is_pinned: bool = False
+
+    @property
+    def pinned(self) -> Pin | None:
+        """What a claim compares with the active policy; None where the gate is not pinned."""
+        return Pin(ledger=self.ledger.id, policy=self.policy.identity.digest) if self.is_pinned else None
 
     @property
     def documents(self) -> tuple[tuple[bytes, str, bytes], ...]:

@@ -5,8 +5,9 @@ says that it goes: the run's own row as it stood in the first snapshot, an actio
 seen. What began after the first snapshot is left to the next verification.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentgate.chain import Link
 from agentgate.core.binding import Beside
@@ -38,6 +39,7 @@ class Seen:
     stored: dict[str, Stored]
     unrevised: list[ActionRecord]
     switches: list[Row]
+    policies: list[Row]
     budgets: list[Row]
     keys: tuple[list[Row], list[Row]]
 
@@ -87,6 +89,7 @@ class Walk:
                 stored=inspecting.files(connection, due),
                 unrevised=[one for one in revised if not inspecting.has_revision(connection, one, one.revision - 1)],
                 switches=sweeping.all_switches(connection) if self._run == self._audit.ledger else [],
+                policies=sweeping.all_policies(connection) if self._run == self._audit.ledger else [],
                 budgets=sweeping.all_budgets(connection) if self._run == self._audit.ledger else [],
                 keys=sweeping.all_keys(connection) if self._run == self._audit.ledger else ([], []),
             )
@@ -194,8 +197,11 @@ class Walk:
         for kind, detail in self._contradictions(follower, seen.row):
             self._audit.findings.add(Break(kind=kind, run=self._run, n=None, row=self._run, detail=detail))
         if self._run == self._audit.ledger:
-            self._compare_switches(follower, seen.switches)
-            self._compare_budgets(follower, seen.budgets)
+            self._compare_rows("switch_row", follower.switches, {row[:4]: row[4:] for row in seen.switches})
+            active = {(tenant,): said for tenant, said in follower.active.items()}
+            self._compare_rows("policy_row", active, {row[:1]: row[1:] for row in seen.policies})
+            # The bounds; what is used of them is no event's, and summed up once all runs were walked.
+            self._compare_rows("budget_row", follower.bounds, {row[:5]: row[5:] for row in seen.budgets})
             self._compare_keys(follower, *seen.keys)
         if follower.folding and follower.record is not None:
             self._count_actions(follower)
@@ -222,22 +228,13 @@ class Walk:
             if record.state is not RunState.OPEN and follower.waiting:
                 yield "forbidden", "it is not open any more, and some of its actions still wait"
 
-    def _compare_switches(self, follower: Follower, rows: list[Row]) -> None:
-        stored = {row[:4]: row[4:] for row in rows}
-        for place, said in follower.switches.items():
-            if stored.get(place) != said:
-                self._audit.broken("switch_row", "not what its last event says, or missing", row="/".join(place))
-        for place in stored.keys() - follower.switches.keys():
-            self._audit.broken("switch_row", "no event made this row", row="/".join(map(str, place)))
-
-    def _compare_budgets(self, follower: Follower, rows: list[Row]) -> None:
-        """Compare the bounds; what is used of them is no event's, and summed up once all runs were walked."""
-        stored = {row[:5]: row[5:] for row in rows}
-        for place, said in follower.bounds.items():
-            if stored.get(place) != said:
-                self._audit.broken("budget_row", "not what its last event says, or missing", row="/".join(place))
-        for place in stored.keys() - follower.bounds.keys():
-            self._audit.broken("budget_row", "no event made this row", row="/".join(map(str, place)))
+    def _compare_rows(self, kind: str, said: Mapping[Any, tuple[Any, ...]], stored: Mapping[Row, Row]) -> None:
+        """Compare rows of the ledger's own chain, by their keys, with what the last event about each says."""
+        for place, values in said.items():
+            if stored.get(place) != values:
+                self._audit.broken(kind, "not what its last event says, or missing", row="/".join(place))
+        for place in stored.keys() - said.keys():
+            self._audit.broken(kind, "no event made this row", row="/".join(map(str, place)))
 
     def _compare_keys(self, follower: Follower, added: list[Row], revoked: list[Row]) -> None:
         for stored, said in ((added, follower.keys.added), (revoked, follower.keys.revoked)):

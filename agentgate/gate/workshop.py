@@ -79,6 +79,7 @@ class Workshop:
         settings: times to live and bounds.
         secrets: who hands out what tools ask for.
         keyring: whose signatures count, from outside the database.
+        pinned: whether it claims only while its policy is the active one.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Workshop:
         settings: Settings,
         secrets: SecretProvider | None = None,
         keyring: Keyring | None = None,
+        pinned: bool = False,
     ) -> None:
         self.ledger = ledger
         self.keyring = keyring
@@ -101,6 +103,7 @@ class Workshop:
             tools=ToolSet(tools),
             policy=load_policy(policy),
             providers=dict(facts),
+            is_pinned=pinned,
         )
         opening.register(ledger, self.mind.tools, lease=settings.lease)
         self.keys: dict[str, bytes | None] = {}  # fingerprint keys by tenant, as committed
@@ -265,6 +268,7 @@ class Workshop:
             reserves=() if thought.judgement is None else thought.judgement.decision.reserves,
             salt=self.ledger.salt(),
             breaker=self.settings.breaker,
+            pinned=mind.pinned,
         )
         step = self.performer.settled(transaction, claim(transaction, file, claimant, None))
         return Settled(file=file, repeated=False, step=step)

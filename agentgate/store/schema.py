@@ -321,6 +321,13 @@ revoked_keys = _table(
     Column("n", _BIG, nullable=False),
 )
 
+policies = _table(
+    "policies",
+    Column("tenant", Text, primary_key=True),
+    Column("policy", LargeBinary, nullable=False),
+    Column("n", _BIG, nullable=False),
+)
+
 locks = _table(
     "locks",
     Column("tenant", Text, primary_key=True),

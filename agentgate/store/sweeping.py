@@ -18,6 +18,7 @@ from agentgate.store.schema import (
     keys,
     locks,
     payloads,
+    policies,
     revoked_keys,
     runs,
     switches,
@@ -117,6 +118,7 @@ _LOCKS = Statement(
     .limit(PAGE)
 )
 _SWITCHES = Statement(select(switches).limit(_MOST_SWITCHES))
+_POLICIES = Statement(select(policies))
 _BUDGETS = Statement(
     select(
         budgets.c.tenant,
@@ -186,6 +188,11 @@ def held_locks(connection: Connection, *, tenant: str, resource: bytes) -> list[
 def all_switches(connection: Connection) -> list[Row]:
     """Read every switch; there are few."""
     return _SWITCHES.rows(connection)
+
+
+def all_policies(connection: Connection) -> list[Row]:
+    """Read every active policy, whole rows; there are no more than tenants."""
+    return _POLICIES.rows(connection)
 
 
 def all_budgets(connection: Connection) -> list[Row]:

@@ -256,6 +256,12 @@ def _switches_and_locks() -> None:
         _big("n"),
     )
     _table(
+        "policies",
+        _text("tenant", key=True),
+        _bytes("policy"),
+        _big("n"),
+    )
+    _table(
         "locks",
         _text("tenant", key=True),
         _bytes("resource", key=True),

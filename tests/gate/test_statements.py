@@ -120,3 +120,14 @@ def test_a_claim_of_its_own_reads_what_the_chain_says_of_its_action_with_one_sta
 def test_a_fused_call_reads_nothing_of_its_chain(world: World, statements: list[str]) -> None:
     with world.gate(named("act", lambda: 1)) as gate:
         assert not naming(cost(statements, gate, opened(gate)))
+
+
+def test_a_pinned_gate_reads_the_active_policy_and_its_event_and_no_other_gate_does(
+    world: World, statements: list[str]
+) -> None:
+    with world.gate(named("act", lambda: None)) as gate, world.gate(named("act", lambda: None), pinned=True) as pinned:
+        gate.activate_policy(by="ops:ada")
+        costs = [cost(statements, one, opened(one, tenant=tenant)) for one, tenant in ((gate, "a"), (pinned, "b"))]
+    plain, more = ([said for said in told if "agentgate_policies" in said] for told in costs)
+    assert (len(plain), len(more)) == (0, 1)
+    assert len(costs[1]) == len(costs[0]) + 2

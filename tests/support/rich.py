@@ -149,6 +149,7 @@ class Story:
         self.another_tenant()
         self.switches()
         self.keys()
+        self.policies()
         assert self.call("last", "copy")
 
     def bounds(self) -> None:
@@ -313,6 +314,12 @@ class Story:
         self.gate.keys.revoke(signer("eve").hash, by=PERSON, note="left us")
         self.gate.keys.revoke(signer("elsewhere").hash, by=PERSON, since=to_datetime(FROM_US + 7))
         self.gate.keys.revoke(signer("elsewhere").hash, by=PERSON, since=to_datetime(FROM_US))
+
+    def policies(self) -> None:
+        self.gate.activate_policy(by=PERSON, note="to begin with")
+        self.other.activate_policy(by=PERSON)
+        self.other.activate_policy(by=PERSON, tenant="umbrella")
+        self.gate.activate_policy(by=PERSON)
 
 
 CHARGES: list[Json] = [{"account": "tokens", "amount": 90}, {"account": "money", "amount": 9}]

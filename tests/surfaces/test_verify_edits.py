@@ -26,6 +26,7 @@ KEYS = {
     "approvals": ("id",),
     "votes": ("n",),
     "switches": ("tool",),
+    "policies": ("tenant",),
     "budgets": ("measure",),
     "locks": ("resource",),
     "keys": ("key",),
