@@ -1,4 +1,4 @@
-"""Eight pinned processes race claims while a ninth activates another policy: once that returns, none starts any more."""
+"""Eight pinned processes race claims while a ninth activates another policy: once it returns, none starts any more."""
 
 import time
 from functools import partial
