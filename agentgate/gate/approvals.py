@@ -226,12 +226,12 @@ class Approvals:
         return found[0], found[1]
 
     def _pages(self, read: Callable[[Connection, tuple[int, str]], Sequence[Row]]) -> Iterator[Question]:
-        ledger, after = self._shop.ledger, (0, "")
+        ledger, after, stale = self._shop.ledger, (0, ""), self._shop.stale()
         while True:
             with ledger.database.read() as connection:
                 page = read(connection, after)
                 reader = Reader(connection=connection, sealing=ledger.sealing)
-                found = [read_question(reader, id_, action) for _, id_, action in page]
+                found = [read_question(reader, id_, action, stale=stale) for _, id_, action in page]
             yield from found
             if not page:
                 return

@@ -59,7 +59,8 @@ class Question:
         expires_at: from when it can be answered no more.
         until: from when what was granted can be used no more; None where nothing was.
         votes: in the order in which they came.
-        stale: why an answer would carry nothing as things stand, in stable words.
+        stale: why an answer may carry nothing as things stand: ``tool_removed`` or ``spec_changed`` (as this gate's
+            tools say; without any, as was registered since), ``policy_changed`` (another policy is active than asked).
     """
 
     id: str

@@ -33,6 +33,7 @@ from agentgate.gate.probing import Prober
 from agentgate.gate.proposing import Proposed, Proposer
 from agentgate.gate.questions import Question, read_question
 from agentgate.gate.settings import Settings
+from agentgate.gate.staleness import Stale
 from agentgate.gate.thinking import Mind
 from agentgate.gate.waiting import see_through
 from agentgate.heartbeat import Heartbeat
@@ -278,10 +279,14 @@ class Workshop:
         with self._answering() as reader:
             return reader.proposal(tenant, action, repeated=repeated)
 
+    def stale(self) -> Stale:
+        """Tell of open questions, as this gate meets them now, why their answers would carry nothing."""
+        return Stale(self.ledger.id, self.mind.tools)
+
     def question(self, approval: str, action: str) -> Question:
         """Read a question as a caller is handed it, once what they answered is on record."""
         with self._answering() as reader:
-            return read_question(reader, approval, action)
+            return read_question(reader, approval, action, stale=self.stale())
 
     @contextmanager
     def _answering(self) -> Iterator[Reader]:

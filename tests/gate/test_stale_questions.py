@@ -3,26 +3,19 @@
 from typing import Any
 
 import agentgate
-from agentgate import Gate, Held, require_approval
-from agentgate.gate.answers import Reader
-from agentgate.gate.staleness import Stale
-from agentgate.store import actions
+from agentgate import Done, Gate, Held, require_approval
 from agentgate.testing import ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
-from support.worlds import World, named, opened
+from support.worlds import World, grant, named, opened
 
 ASK = require_approval("ask")
 
 
 def marks(gate: Gate, held: agentgate.Outcome) -> tuple[str, ...]:
-    """Say of an action's question what a gate would mark."""
-    shop = gate._shop
-    stale = Stale(shop.ledger.id, shop.mind.tools)
-    with shop.ledger.database.read() as connection:
-        file = actions.file(connection, held.action)
-        assert file is not None
-        assert file.question is not None
-        return stale(Reader(connection=connection, sealing=None), file, file.question)
+    """Say how an action's question is marked: alike in the list and when it is shown."""
+    (listed,) = [one for one in gate.approvals.list(tenant="acme") if one.action == held.action]
+    assert gate.approvals.show(listed.id, tenant="acme").stale == listed.stale
+    return listed.stale
 
 
 def act(**declared: Any) -> AnyTool:
@@ -72,3 +65,15 @@ def test_a_question_that_was_asked_under_a_policy_that_is_not_active_is_marked(w
         with asking(world, "v2", act(description="does more now")) as newer:
             assert marks(newer, held) == ("spec_changed", "policy_changed")
     assert isinstance(held, Held)
+
+
+def test_what_was_granted_is_marked_as_well_and_what_has_ended_is_not(world: World) -> None:
+    with asking(world, "v1", act()) as old, asking(world, "v2", act()) as new:
+        held = old.call(opened(old), "act", {}, key="k")
+        new.activate_policy(by="ops:ada")
+        assert isinstance(held, Held)
+        grant(old, held)
+        (unused,) = old.approvals.unused()
+        assert unused.stale == ("policy_changed",)
+        assert isinstance(new.execute(held.action, tenant="acme"), Done)  # it asks for the same: a mark refuses nothing
+        assert new.approvals.show(held.approval.id, tenant="acme").stale == ()
