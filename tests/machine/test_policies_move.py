@@ -23,6 +23,7 @@ from agentgate.core.proposing import Chance, Thought
 from agentgate.gate import claiming
 from support.worlds import PRINCIPAL, World, made, named
 
+STORIES = 60
 PEOPLE = ("person:ada", "person:bob", "person:eve")
 FEW = Requirement()
 ANSWERS: dict[str, Decision] = {
@@ -168,9 +169,7 @@ def told(scene: Scene, steps: Sequence[Step]) -> None:
     scene.said[:] = ["ask one", "ask one"]
     for step in steps:
         story.take(step)
-    final = scene.gates[0].execute(story.action, tenant="acme") if story.action is not None else None
-    if final is not None and story.ended is None:
-        story.look(final, ANSWERS[scene.said[0]])
+    story.take(Step("execute", 0))
 
 
 VERBS: tuple[Verb, ...] = ("policy", "propose", "call", "execute", "execute", "approve", "approve", "reject")
@@ -204,19 +203,20 @@ def at_random(seed: int) -> list[Step]:
     drawn = random.Random(seed)
     some = [
         Step(drawn.choice(VERBS), drawn.randrange(2), drawn.choice(sorted(ANSWERS)), drawn.choice(PEOPLE))
-        for _ in range(12)
+        for _ in range(9)
     ]
-    return [Step("propose", 0), Step("approve", 0), *some]
+    gate, answer = drawn.randrange(2), drawn.choice(sorted(ANSWERS))
+    return [Step("propose", 0), Step("approve", 0), Step("policy", gate, answer), Step("execute", gate), *some]
 
 
 def test_the_stories_come_to_every_end_there_is(tmp_path: Path) -> None:
     """A law that nothing was near would hold of anything."""
     with scene(tmp_path) as one:
-        for seed in range(120):
+        for seed in range(STORIES):
             told(one, at_random(seed))
         print("\n", dict(sorted(one.tally.items())))
         assert one.tally.keys() >= {
-            *("ran", "ran under a grant", "asked", "asked again", "executed"),
+            *("ran", "ran under a grant", "asked", "asked again", "succeeded"),
             *("rejected", "policy_denied"),
         }
         assert not one.world.damage()
@@ -225,7 +225,7 @@ def test_the_stories_come_to_every_end_there_is(tmp_path: Path) -> None:
 def broken(folder: Path) -> bool:
     """Tell whether some story finds the law broken."""
     with scene(folder) as one:
-        for seed in range(120):
+        for seed in range(STORIES):
             try:
                 told(one, at_random(seed))
             except AssertionError:
