@@ -89,7 +89,7 @@ class Story:
         self.action: str | None = None
         self.asked: dict[str, tuple[Requirement, set[str]]] = {}
         self.question: Any = None
-        self.ended: str | None = None
+        self.ended: tuple[str, str] | None = None
 
     def take(self, step: Step) -> None:
         gate, said = self.scene.gates[step.gate], self.scene.said
@@ -141,7 +141,7 @@ class Story:
         if self.ended is not None:  # for ever
             assert (type(outcome).__name__, outcome.reason) == self.ended
         elif isinstance(outcome, Done) or (isinstance(outcome, Refused) and not outcome.retryable):
-            self.ended = (type(outcome).__name__, outcome.reason)  # type: ignore[assignment]
+            self.ended = (type(outcome).__name__, outcome.reason)
             self.count(outcome.reason)
 
     def vote(self, gate: Gate, step: Step) -> None:
@@ -157,7 +157,7 @@ class Story:
             self.asked[question.id][1].add(step.person)
         else:
             assert now.state == "rejected"
-            self.ended = ("Refused", "rejected")  # type: ignore[assignment]
+            self.ended = ("Refused", "rejected")
             self.count("rejected")
 
     def count(self, what: str) -> None:
