@@ -93,6 +93,7 @@ _HOMES = MappingProxyType(
         "SignedVote": "agentgate.signing",
         "SigningKey": "agentgate.signing",
         "SpecRefused": "agentgate.errors",
+        "StandingGrant": "agentgate.gate.granting",
         "Swept": "agentgate.gate.overdue",
         "Tool": "agentgate.tools.decorator",
         "ToolError": "agentgate.observation",
@@ -119,6 +120,7 @@ _HOMES = MappingProxyType(
         "require_approval": "agentgate.policy.decision",
         "sign_addition": "agentgate.keyring",
         "sign_vote": "agentgate.signing",
+        "standing_reserve": "agentgate.policy.grants",
         "tool": "agentgate.tools.decorator",
         "verify": "agentgate.gate.verifying",
     }

@@ -82,6 +82,7 @@ from agentgate.gate.activating import (
 )
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.face import Gate as Gate
+from agentgate.gate.granting import StandingGrant as StandingGrant
 from agentgate.gate.inbox import Waiting as Waiting
 from agentgate.gate.keyring import KeyTable as KeyTable
 from agentgate.gate.keyring import ListedKey as ListedKey
@@ -177,8 +178,8 @@ from agentgate.policy.decision import (
 )
 from agentgate.policy.evaluation import Policy as Policy
 from agentgate.policy.evaluation import python_policy as python_policy
+from agentgate.policy.grants import standing_reserve as standing_reserve
 from agentgate.policy.request import PolicyRequest as PolicyRequest
-from agentgate.policy.request import View as View
 from agentgate.publickeys import ApproverKey as ApproverKey
 from agentgate.sealing import SealingKey as SealingKey
 from agentgate.sealing import SealingKeys as SealingKeys

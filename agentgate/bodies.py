@@ -249,6 +249,21 @@ BODIES: Mapping[str, Shape] = MappingProxyType(
         "policy_activated": _body({"tenant": text, "policy": hash32, "engine": _ENGINE}, _BY),
         "switched": _body({"scope": _SCOPE, "paused": flag}, _BY),
         "limited": _body({"scope": _BUDGET, "limits": mapping(count, names=BUDGET_NAMES)}, _BY),
+        "standing_granted": _body(
+            {
+                "id": identifier,
+                "tenant": text,
+                "principal?": text,
+                "namespace": text,
+                "tool": text,
+                "spec": hash32,
+                "uses": ordinal,
+                "until_us": count,
+                "like?": identifier,
+            },
+            _BY,
+        ),
+        "standing_revoked": _body({"id": identifier}, _BY),
         "key_added": _body(
             {
                 "key": hash32,
@@ -276,6 +291,8 @@ LEDGER_TYPES = frozenset(
         "policy_activated",
         "switched",
         "limited",
+        "standing_granted",
+        "standing_revoked",
         "key_added",
         "key_revoked",
         "erased",

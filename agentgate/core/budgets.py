@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from agentgate.core.records import TAKEN, ActionFile, ActionRecord, RunRecord
+from agentgate.policy.grants import PREFIX
 from agentgate.states import State
 
 BudgetKind: TypeAlias = Literal["tenant", "tool", "account"]
@@ -191,7 +192,10 @@ def shortfall(budgets: Iterable[Budget], reserves: Mapping[str, int]) -> str | N
     left = {one.place.name: one.most - one.used for one in budgets if one.place.kind == "account"}
     if not left.keys() >= reserves.keys():
         return "limit_reserves"  # an allowance that nobody bounds is none
-    return "limit_account" if any(amount > left[name] for name, amount in reserves.items()) else None
+    short = [name for name, amount in reserves.items() if amount > left[name]]
+    if not short:
+        return None
+    return "standing_gone" if all(name.startswith(PREFIX) for name in short) else "limit_account"
 
 
 def left(run: RunRecord, budgets: Iterable[Budget]) -> dict[str, int]:

@@ -29,6 +29,7 @@ from agentgate.core.binding import (
 )
 from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
+from agentgate.core.grantbook import GRANT_EVENTS, GrantBook
 from agentgate.core.keybook import KEY_EVENTS, KeyBook
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord
 from agentgate.core.verification import Break
@@ -78,6 +79,7 @@ class Follower:
         self.bounds: dict[Bound, tuple[int, int]] = {}
         self.keys = KeyBook()
         self.active: dict[str, tuple[bytes, int]] = {}
+        self.grants = GrantBook()
         # Whether the records can still be trusted to be what the events add up to.
         self.folding = True
         self._ledger = ledger
@@ -118,6 +120,8 @@ class Follower:
             self._switch(event)
         if event.type == "limited":
             self._bound(event)
+        if event.type in GRANT_EVENTS:
+            self._tell(event, self.grants.take(event))
         if event.type in KEY_EVENTS:
             self._tell(event, self.keys.take(event))
         if event.type == "policy_activated":

@@ -13,6 +13,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "rejected": ("policy_denied", "a person said no", "do something else; asking again will not ask them again"),
         "rejected_before": ("policy_denied", "people of this run have said no to the same request",
                             "do something else; asking again will not ask them again"),
+        "standing_gone": ("policy_denied", "the standing grant that allowed it is used up, over or taken back",
+                          "propose it again with the same key: the policy is asked anew"),
         "question_expired": ("policy_denied", "nobody answered in time", "propose it again with the same key"),
         "grant_expired": ("policy_denied", "the approval expired before it was used", "propose it again"),
         "grant_revoked": ("policy_denied", "the approval was taken back", "do something else"),
@@ -103,6 +105,7 @@ REVISABLE = frozenset(
         "limit_tool_pending",
         "limit_account",
         "limit_reserves",
+        "standing_gone",
         "duplicate",
     }
 )

@@ -46,6 +46,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "key_row": "a person's key, or its revocation",
         "policy_row": "an active policy",
         "budget_row": "a bound, or what is used of it",
+        "grant_row": "a standing grant",
         "unreadable": "the database does not give a row back, or one that no column could hold",
     }
 )

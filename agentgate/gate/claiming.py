@@ -36,6 +36,7 @@ from agentgate.core.recording import observed
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
 from agentgate.gate.activating import governs
 from agentgate.gate.closing import refuse_waiting
+from agentgate.gate.covering import is_gone as grant_is_gone
 from agentgate.gate.ledger import Transaction
 from agentgate.gate.pinning import Pin
 from agentgate.lease import Holder
@@ -126,6 +127,8 @@ def claim(
         pinned=claimant.pinned,
     )
     hindered = hindrance(draft.run, action, around, draft.at_us, reserves=reserves)
+    if hindered is None and action.state is State.READY and grant_is_gone(transaction, action, reserves):
+        hindered = Stop(reason="standing_gone")
     if hindered is not None and file.action.state is State.UNKNOWN:
         answer = doubtful(transaction, file, hindered.reason, judgement)
         halt_where_over(draft, hindered.reason)

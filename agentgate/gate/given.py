@@ -8,6 +8,7 @@ from agentgate.gate.settings import Settings
 from agentgate.keyring import Keyring
 from agentgate.limits import Limits
 from agentgate.policy.facts import FactProvider
+from agentgate.policy.grants import FACT
 from agentgate.tools.decorator import AnyTool, Tool
 
 
@@ -34,6 +35,8 @@ def check_facts(value: object) -> dict[str, FactProvider]:
         return {}
     if not isinstance(value, Mapping):
         raise Misuse("facts: give a mapping from each fact's name to the function that fetches it")
+    if FACT in value:
+        raise Misuse(f"facts[{FACT!r}]: every gate provides this one itself, from its ledger; use another name")
     for name, provider in value.items():
         if type(name) is not str or not name:
             raise Misuse("facts: each name is a text; it is what the policy declares to need")

@@ -15,6 +15,7 @@ from agentgate.gate.names import check_name, check_tenant, check_text
 from agentgate.gate.switching import is_registered
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.policy.decision import MAX_NAME
+from agentgate.policy.grants import PREFIX
 from agentgate.store import budgets
 
 
@@ -63,6 +64,8 @@ def _account_name(value: object) -> str:
     """Return an account's name, as a policy's reserves may name it."""
     if type(value) is not str or not 0 < len(value) <= MAX_NAME or not value.isprintable():
         raise Misuse(f"account: give a name of 1 to {MAX_NAME} printable characters")
+    if value.startswith(PREFIX):
+        raise Misuse(f"account: {PREFIX}… is a standing grant's; add or revoke it with gate.grants")
     return value
 
 

@@ -10,6 +10,7 @@ from agentgate.gate import activating, closing, inbox, limiting, switching
 from agentgate.gate.activating import Activated, ActivePolicy
 from agentgate.gate.approvals import Approvals
 from agentgate.gate.commands import note_payloads
+from agentgate.gate.granting import Grants
 from agentgate.gate.handles import check_run, named
 from agentgate.gate.inbox import Waiting
 from agentgate.gate.keyring import KeyTable
@@ -36,6 +37,11 @@ class Operating:
     def keys(self) -> KeyTable:
         """People's keys in the ledger's own table: add, revoke and list them."""
         return KeyTable(self._shop.ledger)
+
+    @property
+    def grants(self) -> Grants:
+        """Standing grants: a yes in advance, for what a predicate says, until a time, so many times."""
+        return Grants(self._shop.ledger, self._shop.mind.tools)
 
     def cancel(self, action: Proposal | str, *, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Proposal:
         """Cancel an action that has not started, or whose failure is known.

@@ -42,6 +42,7 @@ class Seen:
     policies: list[Row]
     budgets: list[Row]
     keys: tuple[list[Row], list[Row]]
+    grants: list[Row]
 
 
 class Walk:
@@ -92,6 +93,7 @@ class Walk:
                 policies=sweeping.all_policies(connection) if self._run == self._audit.ledger else [],
                 budgets=sweeping.all_budgets(connection) if self._run == self._audit.ledger else [],
                 keys=sweeping.all_keys(connection) if self._run == self._audit.ledger else ([], []),
+                grants=sweeping.all_grants(connection) if self._run == self._audit.ledger else [],
             )
         revised.clear()
         return seen
@@ -203,6 +205,7 @@ class Walk:
             # The bounds; what is used of them is no event's, and summed up once all runs were walked.
             self._compare_rows("budget_row", follower.bounds, {row[:5]: row[5:] for row in seen.budgets})
             self._compare_keys(follower, *seen.keys)
+            self._compare_grants(follower, seen.grants)
         if follower.folding and follower.record is not None:
             self._count_actions(follower)
             tenant = follower.record.tenant
@@ -235,6 +238,14 @@ class Walk:
                 self._audit.broken(kind, "not what its last event says, or missing", row="/".join(place))
         for place in stored.keys() - said.keys():
             self._audit.broken(kind, "no event made this row", row="/".join(map(str, place)))
+
+    def _compare_grants(self, follower: Follower, rows: list[Row]) -> None:
+        stored = {row[0]: row for row in rows}
+        for grant in stored.keys() | follower.grants.rows.keys():
+            if stored.get(grant) != follower.grants.rows.get(grant):
+                self._audit.broken("grant_row", "not what its events say, or made by none", row=grant)
+        for grant in follower.grants.misbound(follower.bounds):
+            self._audit.broken("forbidden", "a standing grant's uses are bounded by something else", row=grant)
 
     def _compare_keys(self, follower: Follower, added: list[Row], revoked: list[Row]) -> None:
         for stored, said in ((added, follower.keys.added), (revoked, follower.keys.revoked)):

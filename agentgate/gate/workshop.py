@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from agentgate.core.draft import Plan
 from agentgate.core.records import ActionFile
 from agentgate.errors import Misuse, Unavailable
-from agentgate.gate import opening
+from agentgate.gate import covering, opening
 from agentgate.gate.answers import Reader
 from agentgate.gate.batching import Batcher
 from agentgate.gate.calls import Call, intent_of, intents_of
@@ -41,6 +41,7 @@ from agentgate.keyring import Keyring
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Proposal
 from agentgate.policy.facts import FactProvider
+from agentgate.policy.grants import FACT
 from agentgate.policy.loading import PolicySource, load_policy
 from agentgate.process import this_process
 from agentgate.secrets import Broker, SecretProvider
@@ -103,7 +104,7 @@ class Workshop:
             settings=settings,
             tools=ToolSet(tools),
             policy=load_policy(policy),
-            providers=dict(facts),
+            providers={FACT: covering.provider(ledger), **facts},
             is_pinned=pinned,
         )
         opening.register(ledger, self.mind.tools, lease=settings.lease)

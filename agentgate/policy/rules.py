@@ -17,6 +17,7 @@
         requirement: {quorum: 2, roles: [finance], proposer: false, signed: false, obligations: [call_back]}
         obligations: [notify_owner]
         reserves: [{account: refunds, amount: 1}]
+        standing: true                     # a standing grant that covers the call answers instead of people
 
 Pure and bounded, so it is asked without a deadline's thread. How several answers become one is in
 `agentgate.policy.precedence`; what YAML is taken is in `agentgate.policy.rulefile`.
@@ -33,7 +34,9 @@ from agentgate.approval import Requirement
 from agentgate.canonical import Json
 from agentgate.errors import PolicyRefused, SpecRefused
 from agentgate.policy import rulefields as form
-from agentgate.policy.decision import MAX_ITEMS, OUTCOMES, Decision, Reason, Reserve, deny
+from agentgate.policy.decision import MAX_ITEMS, OUTCOMES, Decision, Reason, Reserve, allow, deny
+from agentgate.policy.grants import FACT, standing_reserve
+from agentgate.policy.grants import REASON as STANDING_GRANT
 from agentgate.policy.identity import PolicyIdentity
 from agentgate.policy.matching import WILDCARD, Match, Names
 from agentgate.policy.precedence import DEFAULT_RULE, strictest
@@ -51,7 +54,7 @@ MAX_RULES = 1_000
 MAX_PATTERNS = 1_000
 
 _FILE = ("version", "rules")
-_RULE = ("name", "match", "outcome", "reason", "text", "requirement", "obligations", "reserves")
+_RULE = ("name", "match", "outcome", "reason", "text", "requirement", "obligations", "reserves", "standing")
 _MATCH = ("tool", "namespace", "risk", "tags", "tenant", "principal", "arguments")
 _REQUIREMENT = ("quorum", "roles", "proposer", "signed", "obligations")
 _RESERVE = ("account", "amount")
@@ -69,12 +72,14 @@ class Rule:
         name: a stable word, once in a file; a decision's ``rule``.
         match: what must hold.
         decision: what it says.
+        standing: whether a standing grant that covers the request lets it run without asking anybody.
         arguments: the arguments' schema as it was written, for `agentgate.policy.linting`.
     """
 
     name: str
     match: Match
     decision: Decision
+    standing: bool = False
     arguments: Json = field(default=None, repr=False)
 
     def answer(self, request: PolicyRequest) -> Decision | None:
@@ -86,10 +91,25 @@ class Rule:
             return None
         wrong = () if self.match.arguments is None else check(self.match.arguments, request.arguments)
         if not wrong:
-            return self.decision
+            return self._said(request)
         if any(violation.keyword in _UNCHECKED for violation in wrong):
             return deny("arguments_unchecked", "judging the arguments costs more than is allowed", rule=self.name)
         return None
+
+    def _said(self, request: PolicyRequest) -> Decision:
+        """Say what the rule says; where people would be asked, one who has said yes in advance is heard."""
+        requirement = self.decision.requirement
+        if not self.standing or requirement is None:
+            return self.decision
+        use = standing_reserve(request, proposer=requirement.proposer)
+        if use is None:
+            return self.decision
+        return allow(
+            STANDING_GRANT,
+            rule=self.name,
+            obligations=dict.fromkeys((*self.decision.obligations, *requirement.obligations)),
+            reserves=(*self.decision.reserves, use),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,7 @@ class RulePolicy:
         identity: over the file's bytes; its name does not matter.
         source: where it was read, for messages.
         rules: in the file's order.
-        facts: none: rules of this version read nothing from outside the request.
+        facts: ``standing_grants`` where a rule lets one answer; rules read nothing else from outside the request.
     """
 
     identity: PolicyIdentity
@@ -154,7 +174,8 @@ def parse_rules(content: bytes, *, source: str = "policy.yaml") -> RulePolicy:
         rules[rule.name] = rule
     documents = (("rules", content),)
     identity = PolicyIdentity(kind="closed", engine=ENGINE, engine_version=ENGINE_VERSION, documents=documents)
-    return RulePolicy(identity=identity, source=source, rules=tuple(rules.values()))
+    facts = (FACT,) if any(rule.standing for rule in rules.values()) else ()
+    return RulePolicy(identity=identity, source=source, rules=tuple(rules.values()), facts=facts)
 
 
 def _rule(place: Place) -> Rule:
@@ -164,6 +185,7 @@ def _rule(place: Place) -> Rule:
         name=form.word(stated["name"]),
         match=_match(matched),
         decision=_decision(stated),
+        standing=_standing(stated),
         arguments=matched["arguments"].value if "arguments" in matched else None,
     )
 
@@ -234,6 +256,21 @@ def _decision(stated: Places) -> Decision:
         obligations=_each(stated.get("obligations"), form.word),
         reserves=_reserves(stated.get("reserves")),
     )
+
+
+def _standing(stated: Places) -> bool:
+    """Take whether a standing grant may answer: only where people would be asked, and nobody has to sign."""
+    place = stated.get("standing")
+    if place is None or not form.flag(place):
+        return False
+    decision = _decision(stated)
+    if decision.requirement is None:
+        raise place.refusal(f"{decision.outcome} asks nobody", "leave it out, or write require_approval")
+    if decision.requirement.signed:
+        raise place.refusal("a standing grant is not signed", "leave it out, or the signature")
+    if len(decision.reserves) >= MAX_ITEMS:
+        raise place.refusal(f"with its use there are more than {MAX_ITEMS} reserves", "leave one of them out")
+    return True
 
 
 def _reasons(stated: Places, outcome: str) -> tuple[Reason, ...]:

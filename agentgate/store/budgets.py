@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from agentgate.core.budgets import TENANT, Budget, Place
 from agentgate.core.records import TAKEN
 from agentgate.errors import Damaged
+from agentgate.policy.grants import PREFIX
 from agentgate.states import State
 from agentgate.store.actions import reserved
 from agentgate.store.schema import RESERVING, TRIED, actions, attempts, budgets, runs
@@ -44,12 +45,25 @@ _AT = Statement(
         )
     )
 )
-_ACCOUNTS = Statement(
-    select(*_COLUMNS)
-    .where(budgets.c.tenant == bindparam("tenant"), budgets.c.kind == "account")
-    .order_by(budgets.c.namespace, budgets.c.name)
-    .limit(ACCOUNTS)
-)
+
+
+def _accounts(side: ColumnElement[bool]) -> Statement:
+    """Read a tenant's accounts by name, on one side of those of its standing grants, of which there may be many."""
+    return Statement(
+        select(*_COLUMNS)
+        .where(
+            budgets.c.tenant == bindparam("tenant"),
+            budgets.c.kind == literal_column("'account'"),
+            budgets.c.namespace == literal_column("''"),
+            side,
+        )
+        .order_by(budgets.c.name)
+        .limit(ACCOUNTS)
+    )
+
+
+_BEFORE_GRANTS = _accounts(budgets.c.name < literal_column(f"'{PREFIX}'"))
+_AFTER_GRANTS = _accounts(budgets.c.name >= literal_column(f"'{PREFIX[:-1]};'"))  # ";" is what comes after ":"
 _MOVE = Statement(
     update(budgets)
     .where(
@@ -116,8 +130,11 @@ def read(connection: Connection, *, tenant: str, places: Sequence[Place]) -> lis
 
 
 def accounts(connection: Connection, *, tenant: str) -> list[Budget]:
-    """Read a tenant's first accounts by name, no more than `ACCOUNTS`."""
-    return [_budget(row) for row in _ACCOUNTS.rows(connection, tenant=tenant)]
+    """Read a tenant's first accounts by name, no more than `ACCOUNTS`, and none of a standing grant."""
+    rows = _BEFORE_GRANTS.rows(connection, tenant=tenant)
+    if len(rows) < ACCOUNTS:
+        rows += _AFTER_GRANTS.rows(connection, tenant=tenant)
+    return [_budget(row) for row in rows[:ACCOUNTS]]
 
 
 def move(connection: Connection, tenant: str, before: Budget, after: Budget) -> bool:

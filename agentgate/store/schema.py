@@ -328,6 +328,34 @@ policies = _table(
     Column("n", _BIG, nullable=False),
 )
 
+# What people have said yes to in advance; what each covers is said by event ``n`` and the payload beside it.
+standing = _table(
+    "standing",
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("principal", Text),
+    Column("namespace", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("spec", LargeBinary, nullable=False),
+    Column("uses", _BIG, nullable=False),
+    Column("until_us", _BIG, nullable=False),
+    Column("given_by", Text, nullable=False),
+    Column("alike", Text),
+    Column("n", _BIG, nullable=False),
+    Column("revoked_n", _BIG),
+)
+LIVE = standing.c.revoked_n.is_(None)
+Index(
+    "agentgate_standing_live",
+    standing.c.tenant,
+    standing.c.namespace,
+    standing.c.tool,
+    standing.c.until_us,
+    standing.c.id,
+    sqlite_where=LIVE,
+    postgresql_where=LIVE,
+)
+
 locks = _table(
     "locks",
     Column("tenant", Text, primary_key=True),

@@ -21,6 +21,7 @@ from agentgate.store.schema import (
     policies,
     revoked_keys,
     runs,
+    standing,
     switches,
     tenants,
     votes,
@@ -130,6 +131,7 @@ _BUDGETS = Statement(
         budgets.c.n,
     )
 )
+_GRANTS = Statement(select(standing))
 _KEYS = Statement(select(keys))
 _REVOKED_KEYS = Statement(select(revoked_keys))
 _BOUNDED = Statement(
@@ -198,6 +200,11 @@ def all_policies(connection: Connection) -> list[Row]:
 def all_budgets(connection: Connection) -> list[Row]:
     """Read every bound, without what is used of it: (tenant, kind, namespace, name, measure, most, n)."""
     return _BUDGETS.rows(connection)
+
+
+def all_grants(connection: Connection) -> list[Row]:
+    """Read every standing grant, whole rows."""
+    return _GRANTS.rows(connection)
 
 
 def all_keys(connection: Connection) -> tuple[list[Row], list[Row]]:

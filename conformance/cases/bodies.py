@@ -114,6 +114,11 @@ LEAST: dict[str, dict[str, Any]] = {
     "policy_activated": {"tenant": "acme", "policy": HASH, "engine": ENGINE, **_BY},
     "switched": {"scope": {"kind": "all"}, "paused": True, **_BY},
     "limited": {"scope": {"kind": "tenant", "tenant": "acme"}, "limits": {}, **_BY},
+    "standing_granted": {
+        "id": APPROVAL, "tenant": "acme", "namespace": "", "tool": "refund", "spec": HASH, "uses": 1,
+        "until_us": AT_US + 1, **_BY,
+    },
+    "standing_revoked": {"id": APPROVAL, **_BY},
     "key_added": {
         "key": HASH, "public": HASH, "name": "ada", "roles": [], "from_us": 0, "signer": HASH,
         "signature": "1" * 128, **_BY,
@@ -161,12 +166,16 @@ MOST: dict[str, dict[str, Any]] = {
         "scope": {"kind": "tool", "tenant": "acme", "namespace": "crm", "tool": "refund"},
         "limits": {"actions": 0, "failures": 1, "parallel": 2, "pending": 3, "tokens": 4, "money": 5, "amount": 6},
     },
+    "standing_granted": {
+        "principal": "agent:support", "uses": 2**53 - 1, "like": ACTION, "payloads": {"facts": HASH, "texts": HASH},
+    },
     "key_added": {"roles": ["finance"], "until_us": AT_US},
 }  # fmt: skip
 ABOUT_NO_ACTION = frozenset(
     {
         "run_opened", "run_halted", "run_closed", "charged", "erased", "ledger_created", "spec_registered",
-        "policy_activated", "switched", "limited", "key_added", "key_revoked", "archived", "restored",
+        "policy_activated", "switched", "limited", "standing_granted",
+        "standing_revoked", "key_added", "key_revoked", "archived", "restored",
     }
 )  # fmt: skip
 

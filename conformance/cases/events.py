@@ -75,6 +75,11 @@ BODY: list[tuple[str, str, Any]] = [
     ("limited", "limits/wall_us", 1),
     ("limited", "limits/amount", -1),
     ("limited", "limits", ["actions"]),
+    ("standing_granted", "uses", 0),
+    ("standing_granted", "spec", "refund"),
+    ("standing_granted", "tool", 7),
+    ("standing_granted", "request", "0" * 64),
+    ("standing_revoked", "id", "the first"),
     ("erased", "kinds", ["everything"]),
     ("ledger_created", "format", 2),
 ]

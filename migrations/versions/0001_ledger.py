@@ -262,6 +262,23 @@ def _switches_and_locks() -> None:
         _big("n"),
     )
     _table(
+        "standing",
+        _text("id", key=True),
+        _text("tenant"),
+        _text("principal", null=True),
+        _text("namespace"),
+        _text("tool"),
+        _bytes("spec"),
+        _big("uses"),
+        _big("until_us"),
+        _text("given_by"),
+        _text("alike", null=True),
+        _big("n"),
+        _big("revoked_n", null=True),
+    )
+    of_tool = ["tenant", "namespace", "tool", "until_us", "id"]
+    _partial("agentgate_standing_live", "agentgate_standing", of_tool, "revoked_n IS NULL")
+    _table(
         "locks",
         _text("tenant", key=True),
         _bytes("resource", key=True),

@@ -192,6 +192,19 @@ _FULL: dict[str, dict[str, Json]] = {
         "limits": {"amount": 100},
         **BY,
     },
+    "standing_granted": {
+        "id": APPROVAL,
+        "tenant": "acme",
+        "principal": "agent:support",
+        "namespace": "crm",
+        "tool": "refund",
+        "spec": HASH,
+        "uses": 7,
+        "until_us": AT_US,
+        "like": ACTION,
+        **BY,
+    },
+    "standing_revoked": {"id": APPROVAL, **BY},
     "key_added": {
         "key": HASH,
         "public": HASH,
@@ -235,12 +248,14 @@ OPTIONAL: dict[str, frozenset[str]] = {
     "in_doubt": frozenset({"outcome"}),
     "late": frozenset({"code"}),
     "reconciled": frozenset({"outcome", "approval", "until_us"}),
+    "standing_granted": frozenset({"principal", "like"}),
     "key_added": frozenset({"until_us"}),
 }
 TYPES = tuple(_FULL)
 _WRITTEN = """
     run_opened run_halted run_closed charged erased
-    ledger_created spec_registered policy_activated switched limited key_added key_revoked archived restored
+    ledger_created spec_registered policy_activated switched limited
+    standing_granted standing_revoked key_added key_revoked archived restored
 """
 WITHOUT_ACTION = frozenset(_WRITTEN.split())
 

@@ -149,6 +149,7 @@ class Story:
         self.another_tenant()
         self.switches()
         self.keys()
+        self.standing_grants()
         self.policies()
         assert self.call("last", "copy")
 
@@ -304,6 +305,13 @@ class Story:
         self.gate.pause(by=PERSON, reason="everything is on fire")
         self.gate.pause(by=PERSON, reason="too curious", tenant="umbrella", tool="look")
         self.gate.resume(by=PERSON)
+
+    def standing_grants(self) -> None:
+        about: dict[str, Any] = {"by": PERSON, "why": "small ones", "tenant": "acme", "until": timedelta(days=9)}
+        self.gate.grants.add(tool="pay", where={"where": [], "rest": "any"}, uses=7, principal="agent:a", **about)
+        like = self.propose("like this").action
+        taken_back = self.gate.grants.add(action=like, uses=1, **about)
+        self.gate.grants.revoke(taken_back.id, by=PERSON, why="not any more", tenant="acme")
 
     def keys(self) -> None:
         file = Keyring([public("admin", trusted_to_add=True)])

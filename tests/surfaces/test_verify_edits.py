@@ -30,6 +30,7 @@ KEYS = {
     "budgets": ("measure",),
     "locks": ("resource",),
     "keys": ("key",),
+    "standing": ("id",),
     "revoked_keys": ("key",),
 }
 

@@ -22,7 +22,8 @@ WRITTEN = """
     proposed held approved voted vote_revoked rejected question_asked question_expired grant_expired grant_revoked
     action_expired cancelled superseded refused waited replayed started succeeded failed in_doubt late retried
     reconciled abandoned confirmed contradicted charged erased
-    ledger_created spec_registered policy_activated switched limited key_added key_revoked archived restored
+    ledger_created spec_registered policy_activated switched limited standing_granted standing_revoked
+    key_added key_revoked archived restored
 """
 CLOSED_LIST = tuple(WRITTEN.split())
 DECIDABLE = ("proposed", "started", "held", "refused", "waited")  # formats.md: these carry all a recheck needs

@@ -1,0 +1,83 @@
+"""A standing grant of seven uses is seven effects: however many threads and processes claim at once."""
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import agentgate
+from agentgate import Done, Held, Refused
+from support import forking
+from support.worlds import World, made, opened, slow
+
+USES = 7
+THREADS = 50
+PROCESSES = 8
+EACH = 7
+RULES = """
+version: 1
+rules:
+  - {name: refunds, match: {tool: refund}, outcome: require_approval, standing: true}
+"""
+
+
+def prepared(tmp_path: Path) -> World:
+    world = made(tmp_path)
+    (tmp_path / "policy.yaml").write_text(RULES)
+    with gate_of(world) as gate:
+        opened(gate)
+        about = {"where": [{"path": "/cents", "at_most": 5}], "rest": "any"}
+        gate.grants.add(
+            tool="refund", tenant="acme", where=about, uses=USES, until=timedelta(hours=1), by="ada", why="seven"
+        )
+    return world
+
+
+def gate_of(world: World) -> agentgate.Gate:
+    tool = world.refund(resource=None, parallel=False)
+    return world.gate(tool, policy=world.folder / "policy.yaml", settings=slow())
+
+
+def one(gate: agentgate.Gate, name: str) -> None:
+    outcome = gate.call(opened(gate), "refund", {"account": name, "cents": 1}, key=name)
+    gone = isinstance(outcome, Refused) and outcome.reason == "standing_gone"
+    assert gone or isinstance(outcome, Done | Held), outcome
+
+
+def check(world: World) -> None:
+    assert world.downstream.total == USES
+    assert set(world.downstream.effects.values()) == {1}
+    assert world.sql("SELECT most, used FROM agentgate_budgets") == [(USES, USES)]
+    assert not world.damage()
+
+
+def test_fifty_threads_on_seven_uses_make_exactly_seven_effects(tmp_path: Path) -> None:
+    world, wrong, barrier = prepared(tmp_path), list[BaseException](), threading.Barrier(THREADS)
+    with gate_of(world) as gate:
+
+        def work(n: int) -> None:
+            barrier.wait()
+            try:
+                one(gate, f"a{n}")
+            except BaseException as error:  # noqa: BLE001 - told by the test, not by a thread that dies alone
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+    check(world)
+
+
+def test_eight_processes_on_seven_uses_make_exactly_seven_effects(tmp_path: Path) -> None:
+    world = prepared(tmp_path)
+
+    def work(n: int) -> None:
+        with gate_of(world) as gate:
+            for step in range(EACH):
+                one(gate, f"p{n}-{step}")
+
+    children = [forking.start(lambda n=n: work(n)) for n in range(PROCESSES)]  # type: ignore[misc]
+    assert [forking.end(child) for child in children] == [0] * PROCESSES
+    check(world)
