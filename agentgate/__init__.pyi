@@ -180,6 +180,7 @@ from agentgate.policy.evaluation import Policy as Policy
 from agentgate.policy.evaluation import python_policy as python_policy
 from agentgate.policy.grants import standing_reserve as standing_reserve
 from agentgate.policy.request import PolicyRequest as PolicyRequest
+from agentgate.policy.request import View as View
 from agentgate.publickeys import ApproverKey as ApproverKey
 from agentgate.sealing import SealingKey as SealingKey
 from agentgate.sealing import SealingKeys as SealingKeys

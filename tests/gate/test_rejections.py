@@ -5,8 +5,6 @@ from datetime import timedelta
 import pytest
 
 from agentgate import Call, Done, Gate, Held, Limits, Outcome, Refused, allow, require_approval
-from agentgate.gate.closing import end_where_rejected
-from agentgate.gate.ledger import Transaction
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support.worlds import World, grant, kinds, opened
 
@@ -14,17 +12,10 @@ ONE = {"account": "a1", "cents": 1}
 ASK = ScriptedPolicy(otherwise=require_approval("big"))
 
 
-def reject(world: World, gate: Gate, held: Outcome) -> None:
-    """Record a person's no, and what follows for the run, in one transaction."""
+def reject(gate: Gate, held: Outcome) -> None:
+    """Say no, as a person does."""
     assert isinstance(held, Held), held
-
-    def rejected(transaction: Transaction) -> None:
-        transaction.file(held.action)
-        body = {"approval": held.approval.id, "by": "person:ada"}
-        transaction.draft.add("rejected", body, action=held.action)
-        end_where_rejected(transaction)
-
-    gate._shop.ledger.change(world.events(held.action)[0].run, rejected)
+    gate.approvals.reject(held.approval.id, digest=held.approval.digest, by="person:ada", tenant="acme")
 
 
 def refused(outcome: Outcome | None) -> str:
@@ -36,7 +27,7 @@ def refused(outcome: Outcome | None) -> str:
 def test_what_was_rejected_is_not_asked_again_in_its_run(world: World) -> None:
     with world.gate(policy=ASK) as gate:
         run = opened(gate)
-        reject(world, gate, gate.call(run, "refund", ONE, key="first"))
+        reject(gate, gate.call(run, "refund", ONE, key="first"))
         again = gate.call(run, "refund", {"cents": 1.0, "account": "a1"}, key="second")
         assert refused(again) == "rejected_before"
         assert again == gate.call(run, "refund", ONE, key="second")  # final: no new revision
@@ -67,7 +58,7 @@ def test_a_policy_that_allows_is_not_overruled_by_an_earlier_no(world: World) ->
     policy = ScriptedPolicy(require_approval("big"), otherwise=allow())
     with world.gate(policy=policy) as gate:
         run = opened(gate)
-        reject(world, gate, gate.call(run, "refund", ONE, key="first"))
+        reject(gate, gate.call(run, "refund", ONE, key="first"))
         assert isinstance(gate.call(run, "refund", ONE, key="second"), Done)
 
 
@@ -76,7 +67,7 @@ def test_a_claim_asks_no_person_what_they_have_refused(world: World) -> None:
     with world.gate(policy=policy) as gate:
         run = opened(gate)
         ready = gate.propose(run, "refund", ONE, key="allowed first")
-        reject(world, gate, gate.call(run, "refund", ONE, key="first"))
+        reject(gate, gate.call(run, "refund", ONE, key="first"))
         assert refused(gate.execute(ready)) == "rejected_before"
     assert world.words(ready.action) == ["proposed", "refused"]
     assert world.downstream.total == 0
@@ -89,7 +80,7 @@ def test_what_was_granted_before_somebody_else_said_no_goes_on(world: World) -> 
         granted, other = (gate.call(run, "refund", ONE, key=key) for key in ("one", "two"))
         assert isinstance(granted, Held)
         grant(gate, granted)
-        reject(world, gate, other)
+        reject(gate, other)
         assert isinstance(gate.execute(granted.action, tenant="acme"), Done)
     assert not world.damage()
 
@@ -97,7 +88,7 @@ def test_what_was_granted_before_somebody_else_said_no_goes_on(world: World) -> 
 def test_a_batch_asks_nothing_again_either(world: World) -> None:
     with world.gate(policy=ASK) as gate:
         run = opened(gate)
-        reject(world, gate, gate.call(run, "refund", ONE, key="first"))
+        reject(gate, gate.call(run, "refund", ONE, key="first"))
         calls = [
             Call("refund", ONE, key="a"),
             Call("refund", ONE | {"cents": 9}, key="b"),
@@ -112,7 +103,7 @@ def test_a_batch_asks_nothing_again_either(world: World) -> None:
 def test_what_is_refused_so_takes_nobodys_place(world: World) -> None:
     with world.gate(policy=ASK) as gate:
         run = opened(gate)
-        reject(world, gate, gate.call(run, "refund", ONE, key="first"))
+        reject(gate, gate.call(run, "refund", ONE, key="first"))
         waits = gate.call(run, "refund", ONE | {"cents": 2}, key="second")
         assert refused(gate.call(run, "refund", ONE, key="second", supersede=True)) == "rejected_before"
         assert world.state(waits.action) == "HELD"
@@ -130,7 +121,7 @@ def test_a_loop_that_nags_ends(world: World, most: int, asked: int) -> None:
             if isinstance(outcome, Refused):
                 reasons.append(outcome.reason)
                 break
-            reject(world, gate, outcome)
+            reject(gate, outcome)
         assert refused(gate.execute(waiting.action, tenant="acme")) == "run_halted"
     assert reasons == ["run_halted"]
     assert world.value("SELECT rejected FROM agentgate_runs WHERE name = 'ticket-1'") == asked
@@ -144,7 +135,7 @@ def test_without_a_limit_people_may_say_no_for_ever(world: World) -> None:
     with world.gate(policy=ASK) as gate:
         run = opened(gate)
         for cents in range(1, 20):
-            reject(world, gate, gate.call(run, "refund", ONE | {"cents": cents}))
+            reject(gate, gate.call(run, "refund", ONE | {"cents": cents}))
     assert world.value("SELECT state FROM agentgate_runs WHERE name = 'ticket-1'") == "OPEN"
 
 
@@ -152,7 +143,7 @@ def test_a_policy_sees_how_many_more_may_be_rejected(world: World) -> None:
     policy = ScriptedPolicy(otherwise=require_approval("big"))
     with world.gate(policy=policy) as gate:
         run = opened(gate, limits=Limits(rejections=3))
-        reject(world, gate, gate.call(run, "refund", ONE))
+        reject(gate, gate.call(run, "refund", ONE))
         gate.call(run, "refund", ONE | {"cents": 2})
     assert [request.view.budgets["run.rejections"] for request in policy.requests] == [3, 2]
 
