@@ -141,6 +141,7 @@ def _swept_lines(swept: Swept) -> list[str]:
         (swept.questions, "questions expired"),
         (swept.grants, "grants expired"),
         (swept.actions, "actions expired"),
+        (swept.asked, "put to operators"),
         (swept.moved, "left to the next sweep"),
     )
     lines = [f"{count:,} {what}" for count, what in counts if count]

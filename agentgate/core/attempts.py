@@ -121,14 +121,17 @@ def _resolved(file: ActionFile, *, numbers: frozenset[int] | None) -> ActionFile
 
 
 def reconciled(file: ActionFile, event: Event, body: Body) -> ActionFile:
-    """Take the doubt from the attempts that somebody answered for."""
+    """Take the doubt from the attempts that somebody answered for; a question that this answers is used."""
     doubted = {number for number, attempt in file.attempts.items() if attempt.unresolved}
     # An answer that moves the action must leave no doubt behind: READY and SUCCEEDED block nothing.
     if not doubted.issuperset(body["attempts"]) or (
         file.action.state is State.UNKNOWN and doubted != set(body["attempts"])
     ):
         raise Damaged(f"action {event.action}", f"event {event.n} answers for other attempts than those in doubt")
-    file = end(_settled(_resolved(file, numbers=frozenset(body["attempts"])), body), event, "void")
+    if "approval" in body:
+        hanging(file, event, body["approval"], "pending")
+    ended = _settled(_resolved(file, numbers=frozenset(body["attempts"])), body)
+    file = end(ended, event, "used" if "approval" in body else "void")
     action = replace(
         file.action,
         result_n=event.n if "result" in body["payloads"] else file.action.result_n,

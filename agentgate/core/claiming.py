@@ -23,6 +23,9 @@ from agentgate.states import MOVES, WAITING_FOR_A_PERSON, RunState, State
 from agentgate.tools.recovery import Keyed, Repeat
 from agentgate.tools.spec import ToolSpec
 
+MOST_REQUIREMENTS = 2
+"""How many different things a policy may ask people about one action; the third is `unstable` (design §6)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
@@ -359,14 +362,14 @@ def _unaskable(draft: Draft, file: ActionFile, requirement: Requirement) -> str 
     """Return why people are not asked for this: a third requirement that differs, or too many questions already."""
     asked = {one.requirement for one in file.approvals.values() if one.kind == "approval"}
     asked.add(requirement_digest(requirement, action=file.action.digest))
-    if len(asked) > _MOST_REQUIREMENTS:
+    if len(asked) > MOST_REQUIREMENTS:
         return "unstable"
     return asked_enough(draft, namespace=file.action.namespace, tool=file.action.tool)
 
 
 def expire(draft: Draft, file: ActionFile) -> str | None:
     """Record that the time of the action, or of what hangs on it, is over; return the event that says so, if it is."""
-    over = _over(file, draft.at_us)
+    over = over_event(file, draft.at_us)
     if over is None:
         return None
     question = file.question
@@ -375,7 +378,7 @@ def expire(draft: Draft, file: ActionFile) -> str | None:
     return over
 
 
-def _over(file: ActionFile, at_us: int) -> str | None:
+def over_event(file: ActionFile, at_us: int) -> str | None:
     """Name the event; a question about an unknown outcome ends, and leaves it unknown."""
     action, question = file.action, file.question
     asked = "" if question is None else question.state
@@ -388,5 +391,4 @@ def _over(file: ActionFile, at_us: int) -> str | None:
     return None
 
 
-_MOST_REQUIREMENTS = 2
 _HALTING = frozenset({"aborted", "limit_active", "limit_wall", "no_progress"})

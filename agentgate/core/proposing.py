@@ -270,11 +270,28 @@ def asked_enough(draft: Draft, *, namespace: str, tool: str, run_frees: int = 0,
 
 
 def ask(
-    draft: Draft, thought: Thought, chance: Chance, requirement: Requirement, *, digest: bytes, revision: int
+    draft: Draft,
+    thought: Thought,
+    chance: Chance,
+    requirement: Requirement,
+    *,
+    digest: bytes,
+    revision: int,
+    attempt: int | None = None,
 ) -> tuple[dict[str, Json], Payload]:
-    """Make the question: what an event says of it, and the presentation that it is bound to."""
-    assert thought.spec is not None  # a policy asks about registered tools alone
-    assert thought.judgement is not None
+    """Make the question: what an event says of it, and the presentation that it is bound to.
+
+    Args:
+        draft: the transaction.
+        thought: the call; what a policy said of it is shown, where one was asked.
+        chance: ids and salts.
+        requirement: who must agree.
+        digest: of the action.
+        revision: of its key.
+        attempt: the attempt that an operator's question is about; None where people approve the action.
+    """
+    assert thought.spec is not None  # only registered tools are asked about
+    judgement = thought.judgement
     expires_at_us = draft.at_us + span_us(requirement.question, chance.question_us)
     grant_us = span_us(requirement.grant, chance.grant_us)
     text = present(
@@ -289,19 +306,20 @@ def ask(
             action=digest,
             key=thought.key,
             revision=revision,
-            reasons=words(thought.judgement.decision),
+            reasons="" if judgement is None else words(judgement.decision),
             requirement=requirement,
             arguments=mask(thought.spec, thought.arguments),
             supplied=mask(thought.spec, thought.supplied),
             undeclared=() if thought.spec.sensitive else thought.undeclared,
-            previous=thought.judgement.previous,
+            previous=None if judgement is None else judgement.previous,
             doubts=thought.doubts,
+            asks_about=attempt,
             expires_at_us=expires_at_us,
             grant_us=grant_us,
         )
     )
     shown = Payload(kind="presentation", salt=chance.salts[0], content=text)
-    required = requirement_digest(requirement, action=digest)
+    required = requirement_digest(requirement, action=digest, attempt=attempt)
     bound = approval_digest(
         ledger=chance.ledger,
         id=chance.approval,

@@ -87,10 +87,22 @@ def reconcile(
     ready_us: int,
     result: Kept | None,
     payloads: tuple[Payload, ...],
+    approval: str | None = None,
 ) -> None:
     """Record what somebody found out about every attempt that is in doubt.
 
     Outside an OPEN run nothing becomes READY: "not applied" is followed by `refused` (design §3).
+
+    Args:
+        draft: the transaction.
+        file: the action.
+        applied: whether it happened.
+        by: who says so.
+        worker_known_dead: whether no worker of the attempts in doubt can cause it any more.
+        ready_us: how long the action may wait to be started, where it did not happen.
+        result: what came of it, where that is known.
+        payloads: what shows it.
+        approval: id of the question that this answers.
     """
     doubted: list[Json] = [number for number, attempt in sorted(file.attempts.items()) if attempt.unresolved]
     body: dict[str, Json] = {
@@ -100,6 +112,8 @@ def reconcile(
         "settled": [],
         "by": by,
     }
+    if approval is not None:
+        body["approval"] = approval
     if result is not None:
         if result.outcome is not None:
             body["outcome"] = result.outcome.hex()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
-from agentgate.approval import requirement_digest
+from agentgate.approval import Requirement, requirement_digest
 from agentgate.breaker import Breaker
 from agentgate.clock import to_us
 from agentgate.core import budgets
@@ -22,13 +22,13 @@ from agentgate.core.claiming import (
     halt_where_over,
     hindrance,
     hold,
-    may_run_again,
     opening,
     refuse,
     start,
     wait,
 )
 from agentgate.core.draft import Payload
+from agentgate.core.inquiring import goes_on
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.reasons import doubt, error_for
@@ -86,6 +86,7 @@ class Claimant:
         salt: for what a refusal says, drawn before the transaction.
         breaker: when a tool that keeps failing is left alone, where the gate says so.
         pinned: the policy that must be the active one, where the gate is pinned to its own.
+        operators: who must agree that what is unknown runs once more, where no policy says so.
     """
 
     holder: str
@@ -96,6 +97,7 @@ class Claimant:
     salt: bytes
     breaker: Breaker | None = None
     pinned: Pin | None = None
+    operators: Requirement
 
 
 def claim(
@@ -187,7 +189,9 @@ def claim_again(
         return waiting(file, INACTIVE)
     claimant = replace(claimant, pinned=None)  # it was asked
     if file.action.state is State.UNKNOWN:
-        return _try_again(transaction, file, claimant, judgement)
+        if goes_on(draft, file, thought, chance, claimant.operators):
+            return claim(transaction, file, claimant, judgement)
+        return doubtful(transaction, file, None, None)
     decision = judgement.decision
     if decision.outcome in {"deny", "abort"}:
         refuse(draft, file, "aborted" if decision.outcome == "abort" else "policy_denied", judgement)
@@ -207,17 +211,6 @@ def _granted(file: ActionFile, judgement: Judgement) -> bool:
     assert requirement is not None
     required = requirement_digest(requirement, action=file.action.digest)
     return question is not None and question.state == "granted" and question.requirement == required
-
-
-def _try_again(
-    transaction: Transaction, file: ActionFile, claimant: Claimant, judgement: Judgement
-) -> Claim | Outcome | None:
-    """Start another attempt at an unknown outcome, where recovery allows it; a policy that asks moves nothing."""
-    if not may_run_again(claimant.tool.spec, file.action, transaction.draft.at_us):
-        return doubtful(transaction, file, None, None)
-    if judgement.decision.outcome != "allow":
-        return doubtful(transaction, file, "policy_asks", judgement)
-    return claim(transaction, file, claimant, judgement)
 
 
 def doubtful(transaction: Transaction, file: ActionFile, reason: str | None, judgement: Judgement | None) -> Unknown:

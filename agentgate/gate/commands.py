@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agentgate.canonical import Json, canonical, snapshot
+from agentgate.canonical import Json, canonical
 from agentgate.core import recording
 from agentgate.core.draft import Payload
 from agentgate.core.records import ActionFile
-from agentgate.errors import Misuse, NotCanonical, NotFound, NotPossible
+from agentgate.errors import Misuse, NotFound, NotPossible
+from agentgate.gate.given import plain
 from agentgate.gate.keeping import kept
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.releasing import release
@@ -112,8 +113,8 @@ class Commander:
             raise Misuse("attempt: give the number of an attempt, from 1, or None for whichever is the newest")
         if result is not None and not applied:
             raise Misuse("result: there is none of what did not happen; leave it out, or say applied=True")
-        proof = self.ledger.payload("evidence", canonical(_plain(evidence, "evidence")))
-        seen = _plain(result, "result") if result is not None else None
+        proof = self.ledger.payload("evidence", canonical(plain(evidence, "evidence")))
+        seen = plain(result, "result") if result is not None else None
         key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
 
         def reconciled(transaction: Transaction) -> None:
@@ -158,14 +159,6 @@ def _check_attempt(file: ActionFile, attempt: int | None) -> None:
     if attempt is not None and attempt != made:
         remedy = f"what was found out about attempt {attempt} says nothing of attempt {made}; look again"
         raise NotPossible(f"action {file.action.id}", "reconcile it", file.action.state, remedy)
-
-
-def _plain(value: object, field: str) -> Json:
-    """Copy a JSON value that a person gave; what is wrong with it is said under the field's name."""
-    try:
-        return snapshot(value)
-    except NotCanonical as error:
-        raise NotCanonical(f"/{field}{error.path}", error.reason, error.remedy) from None
 
 
 def note_payloads(ledger: Ledger, note: str) -> tuple[Payload, ...]:

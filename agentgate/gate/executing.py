@@ -17,6 +17,7 @@ from agentgate.core.claiming import (
     refuse,
     wait,
 )
+from agentgate.core.inquiring import is_told_again
 from agentgate.core.proposing import Chance, Thought
 from agentgate.core.records import ActionFile
 from agentgate.core.retrying import Ending, comes_again, is_used_up
@@ -252,6 +253,8 @@ class Executor:
 
     def _runs_again(self, mind: Mind, look: Look, now_us: int, *, by: Asker | None) -> bool:
         tool, action = self._tool(mind, look), look.file.action
+        if tool is not None and is_told_again(look.file):
+            return True
         if tool is None or (by is None and is_used_up(tool.spec, action)):
             return False
         return may_run_again(tool.spec, action, now_us)
@@ -279,7 +282,7 @@ class Executor:
             reason = "spec_changed" if tool is None else f"run_{look.run.state.lower()}"
             ends = action.state in {State.READY, State.HELD}
             return self._change(look, partial(_refuse, reason=reason)) if ends else look.outcome
-        thought = thought_of(look, tool)
+        thought = thought_of(look, tool.spec)
         judgement = mind.judge(thought, look.run, look.view, revision=action.revision)
         claimant = Claimant(
             holder=str(self.holder()),
@@ -290,6 +293,7 @@ class Executor:
             salt=self.ledger.salt(),
             breaker=self.settings.breaker,
             pinned=mind.pinned,
+            operators=self.settings.operators,
         )
         work = partial(
             _claimed,

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Iterable, Mapping
 
-from agentgate.errors import Misuse
+from agentgate.canonical import Json, snapshot
+from agentgate.errors import Misuse, NotCanonical
 from agentgate.gate.settings import Settings
 from agentgate.keyring import Keyring
 from agentgate.limits import Limits
@@ -92,3 +93,11 @@ def check_flag(value: object, field: str) -> bool:
     if type(value) is not bool:
         raise Misuse(f"{field}: say True or False")
     return value
+
+
+def plain(value: object, field: str) -> Json:
+    """Copy a JSON value that a person gave; what is wrong with it is said under the field's name."""
+    try:
+        return snapshot(value)
+    except NotCanonical as error:
+        raise NotCanonical(f"/{field}{error.path}", error.reason, error.remedy) from None

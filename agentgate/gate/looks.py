@@ -18,7 +18,7 @@ from agentgate.policy.request import View
 from agentgate.states import State
 from agentgate.store import actions, runs
 from agentgate.tools.declared import undeclared
-from agentgate.tools.decorator import AnyTool
+from agentgate.tools.spec import ToolSpec
 
 RUNNABLE = frozenset({State.READY, State.UNKNOWN, State.FAILED})
 
@@ -90,22 +90,22 @@ def look_at(ledger: Ledger, tenant: str, action: str, *, principal: str | None =
             return replace(look, sealed=error)
 
 
-def thought_of(look: Look, tool: AnyTool) -> Thought:
-    """Think of a recorded action as it was proposed."""
+def thought_of(look: Look, spec: ToolSpec) -> Thought:
+    """Think of a recorded action as it was proposed, under this spec."""
     action = look.file.action
     arguments, supplied = look.value("arguments"), look.payloads.get("supplied")
     return Thought(
         id=action.id,
         namespace=action.namespace,
         tool=action.tool,
-        spec=tool.spec,
+        spec=spec,
         principal=action.principal,
         key=action.key,
         arguments=arguments,
         completed=True,
         supplied=arguments if supplied is None else supplied.value(),
         provenance=look.value("provenance"),
-        undeclared=undeclared(tool.spec.checked_input, arguments),
+        undeclared=undeclared(spec.checked_input, arguments),
         payloads=tuple(look.payloads.values()),
         doubts=look.doubts,
     )

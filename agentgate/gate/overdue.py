@@ -1,8 +1,9 @@
 """Sweeping: what nobody comes back for is brought where it belongs, a page at a time, each change in a transaction.
 
 Attempts whose worker is gone come to UNKNOWN, and tools that can tell are asked what became of theirs; questions,
-grants and actions whose time is over end. No effect is run, no policy asked. Whatever is found is looked at once more
-in the transaction that changes it, so that any number of sweeps run beside each other, beside claims and heartbeats.
+grants and actions whose time is over end; operators are asked about what nobody else can tell. No effect is run, no
+policy asked. Whatever is found is looked at once more in the transaction that changes it, so that any number of sweeps
+run beside each other, beside claims and heartbeats.
 """
 
 from collections import defaultdict
@@ -10,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from itertools import chain
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
 
 from agentgate.core.claiming import expire
 from agentgate.errors import Damaged, Unavailable
@@ -17,6 +21,7 @@ from agentgate.gate import leases
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.lease import Holder
 from agentgate.store import overdue
+from agentgate.store.statements import Row
 
 # Of one run in one transaction: a writer waits no longer for it than for a claim or two.
 AT_ONCE = 20
@@ -34,6 +39,7 @@ class Swept:
         questions: questions that nobody answered in time.
         grants: grants that nobody used in time.
         actions: actions that nobody executed in time.
+        asked: actions in doubt that operators are asked about from now on.
         moved: actions that others kept changing; the next sweep meets them again.
         damaged: ids of actions whose rows contradict the record: run `verify`.
     """
@@ -45,13 +51,15 @@ class Swept:
     questions: int = 0
     grants: int = 0
     actions: int = 0
+    asked: int = 0
     moved: int = 0
     damaged: tuple[str, ...] = ()
 
     @property
     def changed(self) -> int:
         """Return how many changes were made."""
-        return self.crashed + self.lease_lost + self.probed + self.questions + self.grants + self.actions
+        taken = self.crashed + self.lease_lost
+        return taken + self.probed + self.questions + self.grants + self.actions + self.asked
 
     def plus(self, other: "Swept") -> "Swept":
         """Add two reports up."""
@@ -67,6 +75,10 @@ class Found:
     crashed: bool = False
 
 
+class _Read(Protocol):
+    def __call__(self, connection: Connection, *, after: str) -> list[Row]: ...
+
+
 _ENDED = {"question_expired": "questions", "grant_expired": "grants", "action_expired": "actions"}
 
 
@@ -79,11 +91,13 @@ class Sweeper:
         holder: names this gate, as its leases do.
         probe: asks the tool of a namespace and a name about an action of a tenant, and tells whether it could say;
             None where it cannot be asked.
+        ask: asks operators about an action of a tenant, where they must be; tells whether they were.
     """
 
     ledger: Ledger
     holder: Callable[[], Holder]
     probe: Callable[[str, str, str, str], bool | None]
+    ask: Callable[[str, str], bool]
 
     def sweep(self, *, on_progress: Callable[[int], object] | None = None) -> Swept:
         """Look through the whole ledger once.
@@ -97,6 +111,7 @@ class Sweeper:
             self._settled(self._attempts()),
             self._probed(),
             self._settled(chain(self._questions(), self._grants(), self._ready())),
+            self._asked(),  # last: what has expired is asked again, what a probe could tell is not
         ):
             total = total.plus(Swept(looked=looked)).plus(swept)
             if on_progress is not None:
@@ -109,29 +124,29 @@ class Sweeper:
 
     def _probed(self) -> Iterator[tuple[int, Swept]]:
         """Ask the tools that can be asked about what is in doubt; nothing is run."""
+        return self._each(overdue.doubted, self._probe)
+
+    def _asked(self) -> Iterator[tuple[int, Swept]]:
+        """Ask operators about what is unknown and was asked of nobody."""
+        return self._each(overdue.unasked, lambda action, tenant: Swept(asked=1) if self.ask(tenant, action) else None)
+
+    def _each(self, read: _Read, do: Callable[..., Swept | None]) -> Iterator[tuple[int, Swept]]:
+        """Go through actions in doubt, page by page, and report on those that something was done about."""
         after = ""
         while True:
             with self.ledger.database.read() as connection:
-                page = overdue.doubted(connection, after=after)
+                page = read(connection, after=after)
             if not page:
                 return
-            answers = [self._ask(*row) for row in page]
-            asked = [swept for swept in answers if swept is not None]
-            if asked:
-                yield len(asked), reduce(Swept.plus, asked)
+            done = [swept for swept in (_tried(do, row) for row in page) if swept is not None]
+            if done:
+                yield len(done), reduce(Swept.plus, done)
             after = page[-1][0]
 
-    def _ask(self, action: str, tenant: str, namespace: str, tool: str) -> Swept | None:
+    def _probe(self, action: str, tenant: str, namespace: str, tool: str) -> Swept | None:
         """Ask about one action; None where its tool is not there to be asked."""
-        try:
-            told = self.probe(tenant, action, namespace, tool)
-            return None if told is None else Swept(probed=int(told))
-        except Damaged:
-            return Swept(damaged=(action,))
-        except Unavailable as error:
-            if error.reason != "moved":
-                raise
-            return Swept(moved=1)
+        told = self.probe(tenant, action, namespace, tool)
+        return None if told is None else Swept(probed=int(told))
 
     def _attempts(self) -> Iterator[tuple[int, list[Found]]]:
         after = 0
@@ -194,6 +209,18 @@ class Sweeper:
                 raise
             return Swept(moved=len(found))
         return reduce(Swept.plus, (self._settle(run, [one]) for one in found))
+
+
+def _tried(do: Callable[..., Swept | None], row: Row) -> Swept | None:
+    """Do something about one action; where its rows are damaged, or others keep changing it, say so."""
+    try:
+        return do(*row)
+    except Damaged:
+        return Swept(damaged=(row[0],))
+    except Unavailable as error:
+        if error.reason != "moved":
+            raise
+        return Swept(moved=1)
 
 
 def _by_run(found: list[Found]) -> Iterator[tuple[str, list[Found]]]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agentgate.approval import Requirement
 from agentgate.breaker import Breaker
 from agentgate.canonical import DEFAULT_BOUNDS, Bounds
 from agentgate.clock import to_us
@@ -15,6 +16,9 @@ _SPANS = (
     *("lease", "question", "grant", "ready"),
     *("policy_within", "fact_within", "check_within", "secret_within"),
 )
+
+
+_OPERATORS = Requirement(kind="question")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,8 @@ class Settings:
         secret_within: how long each secret may take to fetch.
         bounds: size, depth and nodes of arguments.
         breaker: when a tool that keeps failing is left alone; None leaves none.
+        operators: who must agree on what became of an action that no policy wanted approved; whoever had to approve it
+            is asked otherwise.
     """
 
     lease: timedelta = timedelta(seconds=60)
@@ -44,6 +50,7 @@ class Settings:
     secret_within: timedelta = timedelta(seconds=5)
     bounds: Bounds = DEFAULT_BOUNDS
     breaker: Breaker | None = None
+    operators: Requirement = _OPERATORS
 
     def __post_init__(self) -> None:
         for name in _SPANS:
@@ -56,6 +63,8 @@ class Settings:
             raise Misuse("bounds: give Bounds(...)")
         if self.breaker is not None and type(self.breaker) is not Breaker:
             raise Misuse("breaker: give Breaker(...), or None for none")
+        if type(self.operators) is not Requirement or self.operators.kind != "question":
+            raise Misuse('operators: give agentgate.Requirement(kind="question", ...)')
 
     @property
     def lease_us(self) -> int:

@@ -25,6 +25,7 @@ from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.confirming import Checker
 from agentgate.gate.executing import REPLAYED, Executor, check_within
+from agentgate.gate.inquiring import Inquirer
 from agentgate.gate.ledger import Ledger, Transaction, report
 from agentgate.gate.opening import Run
 from agentgate.gate.overdue import Sweeper
@@ -126,7 +127,8 @@ class Workshop:
         self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)
         self.batcher = Batcher(ledger=ledger, settings=settings)
-        self.sweeper = Sweeper(ledger=ledger, holder=self.this_process, probe=self.probe)
+        self.inquirer = Inquirer(ledger=ledger, settings=settings, mind=lambda: self.mind)
+        self.sweeper = Sweeper(ledger=ledger, holder=self.this_process, probe=self.probe, ask=self.inquirer.ask)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
 
     def register(self, tool: AnyTool, *, replace: bool) -> None:
@@ -212,9 +214,10 @@ class Workshop:
         return self._see_through(mind, tenant, outcome, until_us)
 
     def _see_through(self, mind: Mind, tenant: str, outcome: Outcome, until_us: int | None) -> Outcome:
-        if self.performer.within:  # nobody sleeps while the caller's transaction is open
+        if self.performer.within:  # nobody sleeps, and nobody is asked, while the caller's transaction is open
             return outcome
-        return see_through(self.ledger, self.executor, mind, tenant, outcome, until_us=until_us)
+        seen = see_through(self.ledger, self.executor, mind, tenant, outcome, until_us=until_us)
+        return self.inquirer.asked(tenant, seen)
 
     def _until(self, wait_us: int | None) -> int | None:
         if self.performer.within and wait_us is not None:
@@ -271,6 +274,7 @@ class Workshop:
             salt=self.ledger.salt(),
             breaker=self.settings.breaker,
             pinned=mind.pinned,
+            operators=self.settings.operators,
         )
         step = self.performer.settled(transaction, claim(transaction, file, claimant, None))
         return Settled(file=file, repeated=False, step=step)

@@ -1,6 +1,6 @@
 """Rows whose time may be over, a short page at a time by index; whether it is, their own transaction decides."""
 
-from sqlalchemy import bindparam, literal_column, select, tuple_
+from sqlalchemy import bindparam, exists, literal_column, select, tuple_
 from sqlalchemy.engine import Connection
 
 from agentgate.store.schema import IN_DOUBT, OPEN, WAITING, actions, approvals, attempts
@@ -54,6 +54,21 @@ _DOUBTED = Statement(
     .order_by(_ID)
     .limit(PAGE)
 )
+_UNASKED = Statement(
+    select(actions.c.id, actions.c.tenant)
+    .where(
+        IN_DOUBT,
+        actions.c.state == literal_column("'UNKNOWN'"),
+        ~exists().where(
+            approvals.c.id == actions.c.approval,
+            approvals.c.kind == literal_column("'question'"),
+            approvals.c.state.in_((literal_column("'pending'"), literal_column("'granted'"))),
+        ),
+        bindparam("after") < _ID,
+    )
+    .order_by(_ID)
+    .limit(PAGE)
+)
 
 
 def open_attempts(connection: Connection, *, after: int) -> list[Row]:
@@ -64,6 +79,11 @@ def open_attempts(connection: Connection, *, after: int) -> list[Row]:
 def doubted(connection: Connection, *, after: str) -> list[Row]:
     """Read actions with an attempt in doubt: (id, tenant, namespace, tool)."""
     return _DOUBTED.rows(connection, after=after)
+
+
+def unasked(connection: Connection, *, after: str) -> list[Row]:
+    """Read actions of unknown outcome that nobody is asked about: (id, tenant)."""
+    return _UNASKED.rows(connection, after=after)
 
 
 def questions(connection: Connection, *, now_us: int, after: tuple[int, str]) -> list[Row]:

@@ -183,7 +183,7 @@ def test_a_grant_that_led_to_an_unknown_outcome_stays_used(world: World) -> None
         grant(gate, held)
         assert isinstance(gate.execute(held.action, tenant="acme"), Unknown)
         _abandon(gate, held.action)
-    assert world.sql("SELECT state FROM agentgate_approvals") == [("used",)]
+    assert world.sql("SELECT state FROM agentgate_approvals WHERE kind = 'approval'") == [("used",)]
     assert not world.damage()
 
 

@@ -292,7 +292,7 @@ def test_a_grant_is_not_given_back_by_an_attempt_in_doubt(world: World) -> None:
         assert isinstance(held, Held)
         grant(gate, held)
         gate.call(run, "act", {}, key="k")
-        assert world.value("SELECT state FROM agentgate_approvals") == "used"
+        assert world.value("SELECT state FROM agentgate_approvals WHERE kind = 'approval'") == "used"
         gate.reconcile(held.action, applied=False, by="ada", evidence="looked", tenant="acme")
         again = gate.execute(held.action, tenant="acme")
     assert isinstance(again, Held)

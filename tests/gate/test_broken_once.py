@@ -149,7 +149,7 @@ def test_a_verdict_that_is_neither_true_nor_false_is_refused_before_it_is_chaine
             with pytest.raises(Misuse):
                 gate.reconcile(outcome.action, by="ada", evidence="x", tenant="acme", **said)  # type: ignore[arg-type]
         assert isinstance(gate.execute(outcome.action, tenant="acme"), Unknown)
-    assert world.words(outcome.action) == ["proposed", "started", "in_doubt"]
+    assert world.words(outcome.action) == ["proposed", "started", "in_doubt", "question_asked"]
 
 
 # --- observers -----------------------------------------------------------------------------------

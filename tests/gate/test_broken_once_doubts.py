@@ -104,7 +104,7 @@ def test_a_clean_failure_beside_a_late_success_is_not_told_as_nothing_happened(w
         threads[0].join()
         second.set()
         threads[1].join()
-    assert world.words(action)[-2:] == ["late", "failed"]
+    assert world.words(action)[-3:] == ["late", "failed", "question_asked"]
     assert world.state(action) == "UNKNOWN"
     assert isinstance(told[1], Unknown)
 

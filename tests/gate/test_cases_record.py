@@ -150,7 +150,7 @@ def test_every_call_that_completes_has_a_start_and_exactly_one_end(world: World)
     for outcome in outcomes:
         words = world.words(outcome.action)
         assert words[1] == "started"
-        assert len(words) == 3
+        assert len([word for word in words if word != "question_asked"]) == 3
     assert not world.broken()
 
 

@@ -135,7 +135,7 @@ def test_an_interruption_of_the_one_who_waits_is_recorded_and_what_comes_late_is
         leave.set()
         until(lambda: world.words(outcome.action)[-1] == "late")
     assert isinstance(outcome, Unknown)
-    assert world.words(outcome.action) == ["proposed", "started", "in_doubt", "late"]
+    assert world.words(outcome.action) == ["proposed", "started", "in_doubt", "question_asked", "late"]
 
 
 def test_an_effect_that_gets_no_thread_is_a_clean_failure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,8 @@ def test_what_may_have_happened_is_unknown_and_not_run_again(world: World) -> No
     for outcome in outcomes:
         match outcome:
             case Unknown(question):
-                assert question is None
+                assert question is not None
+                assert question.id == outcomes[0].question.id
                 assert outcome.error.code == "unknown_outcome"
             case _:
                 pytest.fail(str(outcome))

@@ -120,8 +120,8 @@ def test_whatever_else_a_probe_does_is_no_answer_and_is_recorded_once(world: Wor
         assert outcome.reason == "internal"
     assert tries == [1]
     words = world.words(outcomes[0].action)
-    assert words == ["proposed", "started", "in_doubt", "waited"]
-    waited = world.events(outcomes[0].action)[-1]
+    assert words == ["proposed", "started", "in_doubt", "waited", "question_asked"]
+    waited = world.events(outcomes[0].action)[-2]
     assert waited.body["reason"] == "probe_unsure"
     evidence = stored(world, outcomes[0].action, "evidence")
     assert json.loads(evidence)["said"] == why
@@ -239,7 +239,7 @@ def test_a_probe_of_another_definition_is_not_asked(world: World) -> None:
     with world.gate(doubted(lambda *_: True, version="2")) as gate:
         outcome = gate.execute(unknown.action, tenant="acme")
     assert isinstance(outcome, Unknown)
-    assert world.words(unknown.action) == ["proposed", "started", "in_doubt"]
+    assert world.words(unknown.action) == ["proposed", "started", "in_doubt", "question_asked"]
 
 
 def test_what_a_probe_shows_is_kept_as_far_as_it_can_be(world: World) -> None:

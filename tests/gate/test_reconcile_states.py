@@ -64,7 +64,7 @@ def test_a_late_answer_is_offered_to_whoever_reconciles(world: World, clock: Fak
         assert isinstance(unknown, Unknown)
         (late,) = unknown.late
         assert (late.attempt, late.fence, late.status, late.code) == (1, 1, "ok", None)
-        assert late.at == to_datetime(world.events(begun.action)[-1].at_us)
+        assert late.at == to_datetime(next(one.at_us for one in world.events(begun.action) if one.type == "late"))
         assert late.observation is not None
         assert late.observation.value == "paid a"
         # What it said can be handed on as the result.

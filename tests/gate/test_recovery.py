@@ -56,7 +56,7 @@ def test_a_dead_worker_is_taken_over_at_once_to_unknown_and_not_run_again(world:
     for outcome in outcomes:
         assert isinstance(outcome, Unknown)
         assert outcome.reason == "crashed"
-    assert world.words(outcomes[0].action) == ["proposed", "started", "in_doubt"]
+    assert world.words(outcomes[0].action) == ["proposed", "started", "in_doubt", "question_asked"]
     assert world.downstream.total == int(after)
 
 
@@ -104,7 +104,8 @@ def test_an_expired_lease_runs_nothing_by_itself_and_lets_somebody_move_the_acti
     # The worker that came too late is told what stands, and its result is evidence.
     (told,) = ends
     assert isinstance(told, Unknown)
-    assert world.words(taken.action) == ["proposed", "started", "in_doubt", "late"]
+    asked = ["question_asked", "late", "question_asked"]  # a late answer is news: whoever answered would not have known
+    assert world.words(taken.action) == ["proposed", "started", "in_doubt", *asked]
 
 
 def test_a_stale_worker_that_completes_after_a_take_over_leaves_the_real_owners_result(
@@ -286,7 +287,7 @@ def test_applied_is_success_with_what_was_seen_and_says_that_it_was_reconciled(w
     assert proposal.state == "SUCCEEDED"
     assert isinstance(outcome, Done)
     assert (outcome.source, outcome.observation.value) == ("reconciled", {"id": 9})
-    event = world.events(unknown.action)[3]
+    event = world.events(unknown.action)[4]
     assert (event.body["verdict"], event.body["by"], event.body["attempts"]) == ("applied", "ada", [1])
     assert event.body["payloads"].keys() == {"evidence", "result"}  # type: ignore[union-attr]
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import agentgate
-from agentgate import Done, Gate, Held, Outcome, Proposal, Running, Settings, Swept
-from agentgate.approval import Requirement, approval_digest, requirement_digest
+from agentgate import Done, Gate, Held, Proposal, Running, Settings, Swept
 from agentgate.canonical import Json
 from agentgate.gate.ledger import Transaction
 from agentgate.store import overdue
@@ -20,7 +19,6 @@ from support.worlds import World, grant, made, named, opened
 
 LOST = timedelta(minutes=2)
 DAY = timedelta(hours=25)
-QUESTION = "00000000-0000-7000-8000-000000000009"
 
 
 class Stay:
@@ -81,7 +79,7 @@ def test_a_lease_that_is_over_is_taken_over_and_one_that_is_not_is_left_alone(wo
         two = threading.Thread(target=gate.execute, args=(living,))
         two.start()
         assert second.inside.acquire(timeout=30)
-        assert gate.sweep() == Swept(looked=2, lease_lost=1)
+        assert gate.sweep() == Swept(looked=3, lease_lost=1, asked=1)
         assert (world.state(lost.action), world.state(living.action)) == ("UNKNOWN", "EXECUTING")
         first.end(one)
         second.end(two)
@@ -124,35 +122,6 @@ def test_what_has_expired_ends_and_what_has_not_stays(world: World, clock: FakeC
     assert not world.damage()
 
 
-def _ask(gate: Gate, unknown: Outcome, expires_at_us: int) -> None:
-    """Hang a question on an unknown outcome, as an operator's recovery does."""
-    ledger = gate._shop.ledger
-    id_, payload = QUESTION, ledger.payload("presentation", b"did it happen?")
-    required = requirement_digest(Requirement(kind="question"), action=bytes.fromhex(unknown.digest), attempt=1)
-    digest = approval_digest(
-        ledger=ledger.id, id=id_, requirement=required, presentation=payload.digest, expires_at_us=expires_at_us
-    )
-    asked: dict[str, Json] = {
-        "id": id_,
-        "requirement": required.hex(),
-        "presentation": payload.digest.hex(),
-        "digest": digest.hex(),
-        "expires_at_us": expires_at_us,
-        "grant_us": 900_000_000,
-    }
-
-    def add(transaction: Transaction) -> None:
-        transaction.file(unknown.action)
-        body: dict[str, Json] = {
-            "approval": asked,
-            "requirement": Requirement(kind="question").to_json(),
-            "attempt": 1,
-        }
-        transaction.draft.add("question_asked", body, action=unknown.action, payloads=(payload,))
-
-    ledger.change(opened(gate).id, add)
-
-
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_question_about_an_unknown_outcome_ends_and_leaves_it_unknown(
     world: World, clock: FakeClock, *, answered: bool
@@ -162,10 +131,11 @@ def test_a_question_about_an_unknown_outcome_ends_and_leaves_it_unknown(
 
     with world.gate(named("vanish", vanish), clock=clock) as gate:
         unknown = gate.call(opened(gate), "vanish", {})
-        _ask(gate, unknown, clock.now_us() + 3_600_000_000)
+        assert isinstance(unknown, agentgate.Unknown)
+        assert unknown.question is not None
         if answered:
             until_us = clock.now_us() + 60_000_000
-            body: dict[str, Json] = {"approval": QUESTION, "votes": [], "until_us": until_us}
+            body: dict[str, Json] = {"approval": unknown.question.id, "votes": [], "until_us": until_us}
 
             def add(transaction: Transaction) -> None:
                 transaction.file(unknown.action)
@@ -174,9 +144,9 @@ def test_a_question_about_an_unknown_outcome_ends_and_leaves_it_unknown(
             gate._shop.ledger.change(opened(gate).id, add)
         clock.advance(LOST)
         first = gate.sweep()
-        assert first == (Swept(looked=1, grants=1) if answered else Swept())
+        assert first == (Swept(looked=2, grants=1, asked=1) if answered else Swept())
         clock.advance(DAY)
-        assert gate.sweep() == (Swept() if answered else Swept(looked=1, questions=1))
+        assert gate.sweep() == Swept(looked=2, questions=1, asked=1)
         assert world.state(unknown.action) == "UNKNOWN"
         assert isinstance(gate.execute(unknown.action, tenant="acme"), agentgate.Unknown)
     assert not world.damage()
@@ -290,7 +260,7 @@ def test_whoever_did_not_wait_takes_a_lease_for_what_it_says(world: World, clock
     with world.gate(named("stay", stay.stay), clock=clock) as gate:
         _, thread = stay.begin(gate)
         clock.advance(timedelta(seconds=61))
-        assert gate.sweep() == Swept(looked=1, lease_lost=1)
+        assert gate.sweep() == Swept(looked=2, lease_lost=1, asked=1)
         stay.end(thread)
 
 

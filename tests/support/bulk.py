@@ -70,6 +70,7 @@ def _batch(
             content=arguments.content,
             reserves=(),
             salt=bytes(32),
+            operators=gate._shop.settings.operators,
         )
         claimed = claim(transaction, file, claimant, None)
         assert isinstance(claimed, Claim)

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import text
 
 import agentgate
 from agentgate import Effect, Function, Gate, NoEffect, Probe, Run, Transactional
 from agentgate.clock import Clock
+from agentgate.gate.questions import Question
 from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -165,6 +166,11 @@ def call_in_own_transaction(gate: Gate, run: Run, _action: str) -> agentgate.Out
 
 def reconcile(gate: Gate, _run: Run, action: str, *, applied: bool) -> agentgate.Proposal:
     return gate.reconcile(action, applied=applied, by="ada", evidence="looked", tenant="acme")
+
+
+def answer(gate: Gate, _run: Run, _action: str, *, verdict: Literal["again", "applied", "not_applied"]) -> Question:
+    (question,) = gate.approvals.list(tenant="acme")
+    return gate.approvals.answer(question.id, digest=question.digest, verdict=verdict, by="ada", tenant="acme")
 
 
 def cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:

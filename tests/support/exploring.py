@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from agentgate.approval import Requirement, requirement_digest
+from agentgate.canonical import parse
 from agentgate.core.reasons import REVISABLE
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord
 from agentgate.states import TERMINAL, RunState, State
@@ -189,7 +191,7 @@ def _normal_file(number: int, file: ActionFile) -> ActionFile:
         kept += [one for place, one in enumerate(asked) if _requirement(one) not in map(_requirement, asked[:place])]
     ids = {approval.id: an_id(1_000 * number + place) for place, approval in enumerate(kept)}
     approvals = {
-        new: _normal_approval(file.approvals[old], new, hangs=hangs and old == action.approval)
+        new: _normal_approval(_of_first(file.approvals[old], action), new, hangs=hangs and old == action.approval)
         for old, new in ids.items()
     }
     attempts = {place: _normal_attempt(one, ids, file) for place, one in file.attempts.items()}
@@ -230,6 +232,14 @@ def _normal_start(action: ActionRecord) -> int | None:
         return None
     inside = action.first_started_us + WINDOW_US > AT_US or action.state in TERMINAL
     return AT_US if inside else AT_US - 2 * WINDOW_US
+
+
+def _of_first(approval: ApprovalRecord, action: ActionRecord) -> ApprovalRecord:
+    """Let a question be about the first attempt: which of those in doubt it names, no rule reads."""
+    if approval.attempt in (None, 1):
+        return approval
+    demands = Requirement.from_json(parse(approval.demands))
+    return replace(approval, attempt=1, requirement=requirement_digest(demands, action=action.digest, attempt=1))
 
 
 def _normal_approval(approval: ApprovalRecord, id_: str, *, hangs: bool) -> ApprovalRecord:

@@ -10,6 +10,7 @@ from support.crashes import (
     Command,
     Prepare,
     abandon,
+    answer,
     call,
     call_in_own_transaction,
     cancel,
@@ -49,6 +50,12 @@ def prepared(name: str, *, dies: str = "never", fails: bool = False, looked: boo
     return prepare
 
 
+def told_again(world: World, gate: Gate, run: Run) -> None:
+    """Leave an outcome unknown, and have operators say that it is to run once more."""
+    prepared("execute, operators have said to run it again", dies="before", looked=True)(world, gate, run)
+    answer(gate, run, "", verdict="again")
+
+
 NONE = "before its commit"
 AT_ONCE = Retry(attempts=2, wait=timedelta(0))
 BEFORE_START = "before `started` is committed"
@@ -57,6 +64,7 @@ BETWEEN = "after that, before the effect"
 EFFECTED = "after the effect, before its record is committed"
 UNRECORDED = "after that, before its record is committed"
 UNTOLD = "after that, before its probe's answer is committed"
+UNASKED = "after that, before its question is committed"
 UNSTARTED = "after that, before `started` is committed"
 UNCHECKED = "after that, before its check is committed"
 RECORDED = "after its last commit"
@@ -149,7 +157,8 @@ COMMANDS = (
     Command(name="take over a dead worker's action", do=call,
             prepare=prepared("take over a dead worker's action", dies="after"), rows=(
         Row(killed=NONE,         commits=0,                left="EXECUTING", next="Unknown", effects=1),
-        Row(killed=RECORDED,     commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=UNASKED,      commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2,                left="UNKNOWN",   next="Unknown", effects=1),
     )),
     Command(name="take over, the tool is keyed", do=call, declared={"recovery": Keyed(hours=1)}, dedupes=True,
             prepare=prepared("take over, the tool is keyed", dies="before"), rows=(
@@ -199,13 +208,35 @@ COMMANDS = (
         Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=0),
         Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
     )),
+    Command(name="answer, applied", do=partial(answer, verdict="applied"),
+            prepare=prepared("answer, applied", dies="after", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=1,                left="SUCCEEDED", next="Done",    effects=1),
+    )),
+    Command(name="answer, not applied", do=partial(answer, verdict="not_applied"),
+            prepare=prepared("answer, not applied", dies="before", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
+    )),
+    Command(name="answer, run again", do=partial(answer, verdict="again"),
+            prepare=prepared("answer, run again", dies="before", looked=True), rows=(
+        Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=0),
+        Row(killed=RECORDED,     commits=1,                left="UNKNOWN",   next="Done",    effects=1),
+    )),
+    Command(name="execute, operators have said to run it again", do=execute, prepare=told_again, rows=(
+        Row(killed=BEFORE_START, commits=0, reached=False, left="UNKNOWN",   next="Done",    effects=1),
+        Row(killed=BETWEEN,      commits=1, reached=False, left="EXECUTING", next="Unknown", effects=0),
+        Row(killed=EFFECTED,     commits=1, reached=True,  left="EXECUTING", next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2, reached=True,  left="SUCCEEDED", next="Done",    effects=1),
+    )),
     Command(name="abandon", do=abandon, prepare=prepared("abandon", dies="after", looked=True), rows=(
         Row(killed=NONE,         commits=0,                left="UNKNOWN",   next="Unknown", effects=1),
         Row(killed=RECORDED,     commits=1,                left="ABANDONED", next="Unknown", effects=1),
     )),
     Command(name="sweep", do=sweep, prepare=prepared("sweep", dies="after"), rows=(
         Row(killed=NONE,         commits=0,                left="EXECUTING", next="Unknown", effects=1),
-        Row(killed=RECORDED,     commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=UNASKED,      commits=1,                left="UNKNOWN",   next="Unknown", effects=1),
+        Row(killed=RECORDED,     commits=2,                left="UNKNOWN",   next="Unknown", effects=1),
     )),
     Command(name="sweep, the tool can tell that it happened", do=sweep, probed=True,
             prepare=prepared("sweep, the tool can tell that it happened", dies="after"), rows=(

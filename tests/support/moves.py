@@ -1,7 +1,7 @@
 """What anybody can do to a run with one key in it: the moves that `support.exploring` follows.
 
 Each drafts with the real core what the gate's command of that name writes; the guards are the commands' own. People's
-answers, and what an operator is asked about an unknown outcome, are written as the events that they are.
+answers are written as the events that they are.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import agentgate
 from agentgate.action import Key
 from agentgate.approval import Requirement, requirement_digest
 from agentgate.canonical import Json
-from agentgate.core import claiming, proposing, recording
+from agentgate.core import claiming, inquiring, proposing, recording
 from agentgate.core.draft import Draft, Payload
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Chance, Thought
@@ -46,6 +46,7 @@ _ENDS = {
     "in_doubt": Ended(known="in_doubt", observation=None, code="timeout"),
 }
 _LATE = {"late ok": "succeeded", "late error": "in_doubt", "late nothing": "failed"}
+_OPERATORS = Requirement(kind="question")
 _REQUIREMENTS = tuple(Requirement(quorum=quorum) for quorum in (1, 2, 3))
 _DECISIONS = {"allow": agentgate.allow(), "deny": agentgate.deny("no"), "abort": agentgate.abort("no")}
 
@@ -245,9 +246,10 @@ def _claims(about: About) -> Iterator[Move]:
 def _claim(about: About, draft: Draft, decision: Decision) -> None:
     file, judgement = draft.file(about.id), _judged(decision)
     if file.action.state is State.UNKNOWN:
-        may = is_told_again(file) or claiming.may_run_again(about.spec, file.action, draft.at_us)
-        if not may or decision.outcome != "allow":
+        thought = replace(_thought(about.spec, about.number), judgement=judgement)
+        if not inquiring.goes_on(draft, file, thought, _CHANCE, _OPERATORS):
             return
+        file = draft.file(about.id)
     elif decision.outcome in {"deny", "abort"}:
         claiming.refuse(draft, file, "aborted" if decision.outcome == "abort" else "policy_denied", judgement)
         return
@@ -260,12 +262,6 @@ def _claim(about: About, draft: Draft, decision: Decision) -> None:
     if hindered is None:
         fence = 100 * about.number + file.action.attempts + 1
         claiming.start(draft, file, _LEASE, fence=fence, judgement=judgement)
-
-
-def is_told_again(file: ActionFile) -> bool:
-    """Tell whether an operator has said that the unknown action is to run again."""
-    question = file.question
-    return question is not None and question.kind == "question" and question.state == "granted"
 
 
 def _granted(file: ActionFile, requirement: Requirement) -> bool:
@@ -294,20 +290,11 @@ def _ends(about: About) -> Iterator[Move]:
 
 def _of_questions(about: About) -> Iterator[Move]:
     state, question = about.state, about.file.question
-    if state is State.UNKNOWN and (question is None or question.state not in {"pending", "granted"}):
-        yield about.wrote(
-            "ask an operator",
-            "question_asked",
-            {
-                "approval": _asked("question"),
-                "requirement": Requirement(kind="question").to_json(),
-                "attempt": about.file.action.attempts,
-            },
-        )
-        first = requirement_digest(_REQUIREMENTS[0], action=about.file.action.digest)
-        asked = _asked("approval") | {"requirement": first.hex()}
-        wanted: dict[str, Json] = {"approval": asked, "requirement": _REQUIREMENTS[0].to_json()}
-        yield about.wrote("ask for approval", "question_asked", wanted)
+    if inquiring.is_for_operators(about.spec, about.file, AT_US, untold=True):
+        draft = about.draft()
+        thought = _thought(about.spec, about.number)
+        inquiring.inquire(draft, about.file, thought, _CHANCE, inquiring.asked_of(about.file, _OPERATORS))
+        yield about.took("ask an operator", draft)
     if question is None or state not in {State.HELD, State.UNKNOWN, State.READY, State.FAILED}:
         return
     named: dict[str, Json] = {"approval": question.id}
@@ -339,18 +326,6 @@ def _voted(about: About, question: ApprovalRecord, named: dict[str, Json]) -> It
     yield about.wrote("reject", "rejected", named | BY)
     if about.state is State.UNKNOWN:
         yield about.wrote("question expires", "question_expired", named)
-
-
-def _asked(kind: str) -> dict[str, Json]:
-    digest = a_hash(f"{kind} of an unknown outcome").hex()
-    return {
-        "id": NEXT,
-        "requirement": digest,
-        "presentation": digest,
-        "digest": digest,
-        "expires_at_us": AT_US + HOUR_US,
-        "grant_us": HOUR_US,
-    }
 
 
 # --- what may have happened ----------------------------------------------------------------------

@@ -60,14 +60,18 @@ def _lines(shown: Shown) -> Iterator[str]:
     yield from _said("  from", shown.key.source)
     yield from _said("  within", shown.key.scope) if shown.key.scope else ()
     yield f"{'revision':{_WIDTH}}{shown.revision}"
-    yield from _told("because", "the policy says", shown.reasons)
+    yield from _told("because", "the policy says", shown.reasons) if shown.reasons else ()
     yield from _approvers(shown.requirement)
-    yield f"{'until':{_WIDTH}}{_time(shown.expires_at_us)}; no answer is a no"
+    silence = "no answer is a no" if shown.asks_about is None else "no answer leaves it unknown"
+    yield f"{'until':{_WIDTH}}{_time(shown.expires_at_us)}; {silence}"
     if shown.asks_about is None:
         yield f"{'stands for':{_WIDTH}}{_span(shown.grant_us)} after the last vote; used once"
     yield from _arguments(shown)
     yield from _doubts(shown.doubts)
-    yield from _since(shown.previous, shown.arguments)
+    if (
+        shown.asks_about is None
+    ):  # whoever says what became of an attempt compares it with the world, not with another call
+        yield from _since(shown.previous, shown.arguments)
     yield from _answers(shown.asks_about)
     yield _last(shown)
 
