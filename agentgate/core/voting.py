@@ -47,7 +47,11 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
 
 # What a vote that came before must have said for the question to have come to stand so, in part, by it.
 _LED_TO: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"granted": frozenset({"approve", "again"}), "rejected": frozenset({"reject"})}
+    {
+        "granted": frozenset({"approve", "again"}),
+        "rejected": frozenset({"reject"}),
+        "used": frozenset({"applied", "not_applied"}),
+    }
 )
 
 

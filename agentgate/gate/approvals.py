@@ -16,6 +16,7 @@ from agentgate.core.voting import REMEDIES
 from agentgate.errors import Misuse, NotFound, VoteRefused
 from agentgate.gate.answers import Reader
 from agentgate.gate.commands import note_payloads
+from agentgate.gate.deciding import finding_of
 from agentgate.gate.handles import check_digest, check_id
 from agentgate.gate.ledger import Transaction, log
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_person, check_tenant, check_text
@@ -27,6 +28,7 @@ from agentgate.signing import NONCE_BYTES, SignedVote
 from agentgate.store import asked
 from agentgate.store.statements import Row
 
+_ANSWERS = ("again", "applied", "not_applied")
 _KINDS = ("approval", "question")
 
 
@@ -143,6 +145,61 @@ class Approvals:
         """
         ballot = self._ballot(id, digest=digest, by=by, roles=roles, signed=signed, note=note)
         return self._voted(Ballot(verdict="reject", **ballot), tenant)
+
+    def answer(
+        self,
+        id: str,
+        *,
+        digest: str,
+        verdict: Literal["again", "applied", "not_applied"],
+        by: str,
+        roles: Sequence[str] = (),
+        signed: SignedVote | None = None,
+        evidence: object = None,
+        result: object = None,
+        worker_known_dead: bool = False,
+        note: str = "",
+        tenant: str = DEFAULT_TENANT,
+    ) -> Question:
+        """Say what became of an action that nobody knows about, or that it is to run once more.
+
+        What a quorum says is done: ``applied`` makes it succeeded, ``not_applied`` ready to run, as `Gate.reconcile`
+        does; under ``again`` the next `execute` or `call` starts one more attempt, if the policy agrees.
+
+        Args:
+            id: the question's id.
+            digest: the approval digest as it was shown.
+            verdict: it happened, it did not, or run it again, although it may have happened.
+            by: who answers.
+            roles: those that you vouch for; of a signed vote the keyring says them.
+            signed: the vote as it was signed, from `sign_vote`.
+            evidence: a JSON value that shows it; kept beside the record, of whoever fills the quorum.
+            result: what the loop is told of what happened; only with ``applied``, of whoever fills the quorum.
+            worker_known_dead: whether no worker of the attempts in doubt can cause it any more.
+            note: why, in words; kept beside the record.
+            tenant: whose question it is.
+
+        Returns:
+            The question as it stands then: used once enough people have said what happened, granted after ``again``.
+
+        Raises:
+            VoteRefused: it does not count; nothing was recorded.
+            NotPossible: ``again`` in a run where nothing starts any more.
+            Misuse: a result of what did not happen.
+        """
+        if verdict not in _ANSWERS:
+            raise Misuse(f"verdict: give one of {', '.join(_ANSWERS)}")
+        ballot = Ballot(verdict=verdict, **self._ballot(id, digest=digest, by=by, roles=roles, signed=signed, note=note))
+        finding = finding_of(
+            self._shop.ledger,
+            self._shop.key(check_tenant(tenant)),
+            verdict=verdict,
+            evidence=evidence,
+            result=result,
+            worker_known_dead=worker_known_dead,
+            ready_us=self._shop.settings.ready_us,
+        )
+        return self._voted(ballot, tenant, finding.settle)
 
     def revoke(self, id: str, *, digest: str, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Question:
         """Take your own vote back while nothing is decided; once it is granted, end the grant.

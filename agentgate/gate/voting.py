@@ -29,6 +29,7 @@ from agentgate.errors import Damaged, NotFound, NotPossible
 from agentgate.gate.answers import Reader
 from agentgate.gate.closing import end_where_rejected
 from agentgate.gate.grants import read_history
+from agentgate.gate.deciding import check_again
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.keyring import Keyring
@@ -266,6 +267,8 @@ def decide(
         draft.add("rejected", about, action=file.action.id)
         end_where_rejected(transaction)
     elif verdict in {"approve", "again"}:
+        if verdict == "again":
+            check_again(transaction, file)
         granted: dict[str, Json] = {
             "approval": question.id,
             "votes": [vote.digest.hex() for vote in votes],

@@ -115,8 +115,8 @@ def test_whoever_had_to_approve_the_first_run_is_asked_about_the_second(world: W
         held = call(gate)
         assert isinstance(held, agentgate.Held)
         for name in ("bea", "cleo"):
-            given = {"digest": held.approval.digest, "by": name, "roles": ["finance"], "tenant": "acme"}
-            gate.approvals.approve(held.approval.id, **given)
+            digest = held.approval.digest
+            gate.approvals.approve(held.approval.id, digest=digest, by=name, roles=["finance"], tenant="acme")
         question = asked(call(gate))
         assert question.requirement == Requirement(kind="question", quorum=2, roles=("finance",))
         answer(gate, question, "again", by="bea", roles=["finance"])

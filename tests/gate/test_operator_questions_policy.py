@@ -1,6 +1,5 @@
 """What a policy says of another attempt at what is unknown: it moves nothing, and what it asks for hangs there."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,14 +19,7 @@ def wants(requirement: Requirement) -> agentgate.Decision:
 
 def says(*decisions: agentgate.Decision) -> ScriptedPolicy:
     """Let the first call happen, and then say this, the last of it for ever."""
-    left: Iterator[agentgate.Decision] = iter([agentgate.allow(), *decisions])
-    last = [agentgate.allow()]
-
-    def decide(_request: Any) -> agentgate.Decision:
-        last[0] = next(left, last[0])
-        return last[0]
-
-    return ScriptedPolicy(decide)
+    return ScriptedPolicy(agentgate.allow(), *decisions, otherwise=decisions[-1] if decisions else None)
 
 
 def approve(gate: Gate, question: agentgate.Approval, *names: str) -> None:

@@ -95,7 +95,7 @@ def test_an_end_that_races_its_time_out_is_recorded_one_way_or_the_other(world: 
         run = opened(gate)
         outcomes = [gate.call(run, "act", {"n": n}, key=f"k{n}") for n in range(20)]
         for outcome in outcomes:
-            until(lambda action=outcome.action: {"succeeded", "late"} & {*world.words(action)})  # type: ignore[misc]
+            until(lambda action=outcome.action: bool({"succeeded", "late"} & {*world.words(action)}))  # type: ignore[misc]
         again = [gate.call(run, "act", {"n": n}, key=f"k{n}") for n in range(20)]
     for outcome, later in zip(outcomes, again, strict=True):
         words = world.words(outcome.action)
