@@ -189,7 +189,9 @@ class Approvals:
         """
         if verdict not in _ANSWERS:
             raise Misuse(f"verdict: give one of {', '.join(_ANSWERS)}")
-        ballot = Ballot(verdict=verdict, **self._ballot(id, digest=digest, by=by, roles=roles, signed=signed, note=note))
+        ballot = Ballot(
+            verdict=verdict, **self._ballot(id, digest=digest, by=by, roles=roles, signed=signed, note=note)
+        )
         finding = finding_of(
             self._shop.ledger,
             self._shop.key(check_tenant(tenant)),

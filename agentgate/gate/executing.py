@@ -303,7 +303,10 @@ class Executor:
             thought=replace(thought, judgement=judgement),
             chance=chance(self.ledger, self.settings),
         )
-        return _as_seen(self._change(look, work, documents=mind.documents), look)
+        step = self._change(look, work, documents=mind.documents)
+        if not isinstance(step, Unknown):
+            return step
+        return self._look(action.tenant, action.id).outcome or step  # with what the policy wants asked by now
 
 
 def _as_seen(step: Claim | Ran | Outcome | None, look: Look) -> Claim | Ran | Outcome | None:

@@ -28,8 +28,8 @@ from agentgate.core.voting import (
 from agentgate.errors import Damaged, NotFound, NotPossible
 from agentgate.gate.answers import Reader
 from agentgate.gate.closing import end_where_rejected
-from agentgate.gate.grants import read_history
 from agentgate.gate.deciding import check_again
+from agentgate.gate.grants import read_history
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.keyring import Keyring

@@ -83,7 +83,7 @@ def test_a_lease_that_is_over_is_taken_over_and_one_that_is_not_is_left_alone(wo
         assert (world.state(lost.action), world.state(living.action)) == ("UNKNOWN", "EXECUTING")
         first.end(one)
         second.end(two)
-        assert world.words(lost.action)[-1] == "late"
+        assert world.words(lost.action)[-2:] == ["late", "question_asked"]
         assert world.state(living.action) == "SUCCEEDED"
     assert not world.damage()
 
