@@ -4,8 +4,21 @@ Few rows concern one call: they are read by their places, and written only where
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, literal_column, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.engine import Connection
 
 from agentgate.core.budgets import TENANT, Budget, Place
@@ -47,9 +60,9 @@ _AT = Statement(
 )
 
 
-def _accounts(side: ColumnElement[bool]) -> Statement:
-    """Read a tenant's accounts by name, on one side of those of its standing grants, of which there may be many."""
-    return Statement(
+def _accounts(side: ColumnElement[bool]) -> Select[Any]:
+    """Select a tenant's accounts on one side of those of its standing grants, of which there may be many."""
+    found = (
         select(*_COLUMNS)
         .where(
             budgets.c.tenant == bindparam("tenant"),
@@ -58,12 +71,17 @@ def _accounts(side: ColumnElement[bool]) -> Statement:
             side,
         )
         .order_by(budgets.c.name)
-        .limit(ACCOUNTS)
+        .limit(literal_column(str(ACCOUNTS)))
     )
+    return select(found.subquery())
 
 
-_BEFORE_GRANTS = _accounts(budgets.c.name < literal_column(f"'{PREFIX}'"))
-_AFTER_GRANTS = _accounts(budgets.c.name >= literal_column(f"'{PREFIX[:-1]};'"))  # ";" is what comes after ":"
+_ACCOUNTS = Statement(
+    union_all(
+        _accounts(budgets.c.name < literal_column(f"'{PREFIX}'")),
+        _accounts(budgets.c.name >= literal_column(f"'{PREFIX[:-1]};'")),  # ";" is what comes after ":"
+    )
+)
 _MOVE = Statement(
     update(budgets)
     .where(
@@ -131,10 +149,8 @@ def read(connection: Connection, *, tenant: str, places: Sequence[Place]) -> lis
 
 def accounts(connection: Connection, *, tenant: str) -> list[Budget]:
     """Read a tenant's first accounts by name, no more than `ACCOUNTS`, and none of a standing grant."""
-    rows = _BEFORE_GRANTS.rows(connection, tenant=tenant)
-    if len(rows) < ACCOUNTS:
-        rows += _AFTER_GRANTS.rows(connection, tenant=tenant)
-    return [_budget(row) for row in rows[:ACCOUNTS]]
+    found = [_budget(row) for row in _ACCOUNTS.rows(connection, tenant=tenant)]
+    return sorted(found, key=lambda one: one.place)[:ACCOUNTS]
 
 
 def move(connection: Connection, tenant: str, before: Budget, after: Budget) -> bool:
