@@ -314,6 +314,7 @@ def ask(
             previous=None if judgement is None else judgement.previous,
             doubts=thought.doubts,
             asks_about=attempt,
+            edited_by=None if thought.edits is None else thought.edits.by,
             expires_at_us=expires_at_us,
             grant_us=grant_us,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from agentgate.canonical import Json
 from agentgate.core.draft import Payload
 from agentgate.core.presenting.shown import Doubt
-from agentgate.core.proposing import Thought
+from agentgate.core.proposing import Edit, Thought
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.errors import Damaged, NotFound, Sealed
 from agentgate.gate.answers import Reader
@@ -108,4 +108,5 @@ def thought_of(look: Look, spec: ToolSpec) -> Thought:
         undeclared=undeclared(spec.checked_input, arguments),
         payloads=tuple(look.payloads.values()),
         doubts=look.doubts,
+        edits=None if action.edits is None else Edit(action=action.edits, by=action.edited_by or ""),
     )

@@ -54,6 +54,7 @@ def test_an_edit_is_a_new_action_linked_to_the_old_which_it_takes_the_place_of(w
     assert (made.key, made.revision, made.edits) == ("k", 2, held.action)
     assert made.outcome.approval.digest != held.approval.digest
     assert "900" in made.outcome.approval.shown
+    assert f"edited by  {EDITOR}" in " ".join(made.outcome.approval.shown.splitlines())
     assert world.words(held.action) == ["proposed", "superseded"]
     (event,) = world.events(made.action)
     assert event.body["edits"] == {"action": held.action, "by": EDITOR}

@@ -54,6 +54,7 @@ def _lines(shown: Shown) -> Iterator[str]:
     else:
         yield f"{'described':{_WIDTH}}not at all"
     yield from _said("for", shown.principal)
+    yield from () if shown.edited_by is None else _said("edited by", shown.edited_by)
     yield from _said("run", shown.run)
     yield from _said("tenant", shown.tenant)
     yield from _said("key", shown.key.text)

@@ -78,6 +78,7 @@ class Shown:
         risk: what the tool's spec declares.
         tenant: the run's tenant.
         principal: on whose behalf.
+        edited_by: who changed the arguments of the call that was proposed first; None where nobody did.
         run: the caller's name of the run.
         action: the action digest, which the last line repeats.
         key: the key that the action is a revision of.
@@ -112,5 +113,6 @@ class Shown:
     previous: Previous | None = None
     doubts: tuple[Doubt, ...] = ()
     asks_about: int | None = None
+    edited_by: str | None = None
     expires_at_us: int
     grant_us: int
