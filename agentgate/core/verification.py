@@ -13,7 +13,12 @@ from agentgate.canonical import Json
 
 # Columns that no event determines; docs/format.md says why a flip of one costs time and never an effect. Every
 # other column of every table is proved.
-VOLATILE: Final = frozenset({"attempts.lease_until_us"})
+VOLATILE: Final = frozenset(
+    {
+        "attempts.lease_until_us",
+        *("notices.channel", "notices.approval", "notices.tries", "notices.again_at_us", "notices.told"),
+    }
+)
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {

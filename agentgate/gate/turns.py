@@ -1,11 +1,11 @@
-"""Waking those who wait in this process, as soon as something ends that may be in their way, or people are asked.
+"""Waking those who wait in this process, as soon as something ends that may be in their way, or is answered.
 
 Only a hint: whoever is woken looks at the ledger, and whoever is not looks again after a while.
 """
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from agentgate.core.draft import Plan
@@ -16,16 +16,19 @@ _IN_THE_WAY = frozenset({State.EXECUTING, State.UNKNOWN})
 
 
 class Turns:
-    """Those who wait on one ledger, in this process: for a turn, for an answer, or for questions to pass on."""
+    """Those who wait on one ledger, in this process: for a turn, for an answer, or for questions to pass on.
+
+    ``on_question`` is called after each commit that asked people something.
+    """
 
     def __init__(self) -> None:
+        self.on_question: Callable[[], None] | None = None
         self._reset()
 
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._waiting: set[threading.Event] = set()
         self._answering: set[threading.Event] = set()
-        self._asking: set[threading.Event] = set()
 
     @contextmanager
     def waiting(self) -> Iterator[threading.Event]:
@@ -41,20 +44,15 @@ class Turns:
         with _among(self._answering) as wake:
             yield wake
 
-    @contextmanager
-    def asking(self) -> Iterator[threading.Event]:
-        """Be told of new questions while the block runs; the event is set when there is one."""
-        self._check()
-        with _among(self._asking) as wake:
-            yield wake
-
     def _check(self) -> None:
         if os.getpid() != self._pid:  # a forked child has none of its parent's threads
             self._reset()
 
     def tell(self, plan: Plan) -> None:
         """Wake those up for whom what was committed may be worth a look."""
-        if not (self._waiting or self._answering or self._asking) or os.getpid() != self._pid:
+        if self.on_question is not None and any(_asks(before, after) for before, after in plan.files):
+            self.on_question()
+        if not (self._waiting or self._answering) or os.getpid() != self._pid:
             return
         freed = any(
             before is not None and before.action.state in _IN_THE_WAY and after.action.state is not before.action.state
@@ -64,8 +62,6 @@ class Turns:
             _wake(self._waiting)
         if any(before is not None and _pending(before) - _pending(after) for before, after in plan.files):
             _wake(self._answering)
-        if any(_pending(after) - (set() if before is None else _pending(before)) for before, after in plan.files):
-            _wake(self._asking)
 
 
 @contextmanager
@@ -81,6 +77,10 @@ def _among(those: set[threading.Event]) -> Iterator[threading.Event]:
 def _wake(those: set[threading.Event]) -> None:
     for wake in tuple(those):
         wake.set()
+
+
+def _asks(before: ActionFile | None, after: ActionFile) -> bool:
+    return bool(_pending(after) - (set() if before is None else _pending(before)))
 
 
 def _pending(file: ActionFile) -> set[str]:

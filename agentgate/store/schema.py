@@ -260,6 +260,16 @@ Index("agentgate_approvals_pending", approvals.c.expires_at_us, sqlite_where=PEN
 GRANTED = approvals.c.state == literal_column("'granted'")
 Index("agentgate_approvals_granted", approvals.c.until_us, sqlite_where=GRANTED, postgresql_where=GRANTED)
 
+# Which pending question was told on which channel: marks that no event determines.
+notices = _table(
+    "notices",
+    Column("channel", Text, primary_key=True),
+    Column("approval", Text, primary_key=True),
+    Column("tries", _BIG, nullable=False),
+    Column("again_at_us", _BIG, nullable=False),
+    Column("told", Integer, nullable=False),
+)
+
 votes = _table(
     "votes",
     Column("approval", Text, primary_key=True),

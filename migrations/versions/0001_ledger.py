@@ -27,6 +27,7 @@ def upgrade() -> None:
     _approvals()
     _switches_and_locks()
     _keys()
+    _notices()
 
 
 def _table(name: str, *parts: Any, counted: bool = False) -> None:
@@ -286,6 +287,11 @@ def _switches_and_locks() -> None:
         _text("action"),
         _big("fence"),
     )
+
+
+def _notices() -> None:
+    _table("notices", _text("channel", key=True), _text("approval", key=True), _big("tries"), _big("again_at_us"),
+           _flag("told"))
 
 
 def _keys() -> None:
