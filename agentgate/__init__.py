@@ -30,6 +30,7 @@ _HOMES = MappingProxyType(
         "Breaker": "agentgate.breaker",
         "Call": "agentgate.gate.calls",
         "Checked": "agentgate.tools.verdicts",
+        "Channel": "agentgate.gate.channels",
         "Damaged": "agentgate.errors",
         "Decision": "agentgate.policy.decision",
         "Difference": "agentgate.core.findings",

@@ -81,6 +81,7 @@ from agentgate.gate.activating import (
     ActivePolicy as ActivePolicy,
 )
 from agentgate.gate.calls import Call as Call
+from agentgate.gate.channels import Channel as Channel
 from agentgate.gate.face import Gate as Gate
 from agentgate.gate.granting import StandingGrant as StandingGrant
 from agentgate.gate.inbox import Waiting as Waiting

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from agentgate.clock import to_us
 from agentgate.core.voting import REMEDIES
 from agentgate.errors import Misuse, NotFound, VoteRefused
+from agentgate.gate import editing
 from agentgate.gate.answers import Reader
 from agentgate.gate.commands import note_payloads
 from agentgate.gate.deciding import finding_of
@@ -24,6 +25,7 @@ from agentgate.gate.questions import Question, read_question
 from agentgate.gate.voting import Ballot, Poll, Settle
 from agentgate.gate.workshop import Workshop
 from agentgate.jcs import LARGEST_INTEGER
+from agentgate.outcome import Proposal
 from agentgate.signing import NONCE_BYTES, SignedVote
 from agentgate.store import asked
 from agentgate.store.statements import Row
@@ -229,6 +231,35 @@ class Approvals:
             lambda action: partial(poll.revoke, action=action, approval=id_, digest=shown, by=who, payloads=texts),
             verdict="revoke",
             by=who,
+        )
+
+    def edit(
+        self, id: str, *, digest: str, arguments: object, by: str, note: str = "", tenant: str = DEFAULT_TENANT
+    ) -> Proposal:
+        """Propose what you want run instead of what you are asked about: a new action, in the old one's place.
+
+        It is checked, asked of the policy and, where that says so, of people anew; whoever edits is a proposer of what
+        they changed. The loop that comes back with its own arguments is handed what became of the edit.
+
+        Args:
+            id: the approval's id.
+            digest: the approval digest as it was shown.
+            arguments: a JSON value; text or bytes are JSON to be parsed.
+            by: who edits.
+            note: why, in words; kept beside the record.
+            tenant: whose question it is.
+
+        Returns:
+            The new action. Where it was refused, the old question stands as it was.
+
+        Raises:
+            VoteRefused: it is another question than the one that was shown, or has ended.
+            NotPossible: a call under its key has started, or its tool is not here as it was when this was asked.
+            NotFound: this tenant has no such question.
+            Misuse: these are the arguments that are asked about.
+        """
+        return editing.edit(
+            self._shop, id, digest=digest, arguments=arguments, by=by, note=note, tenant=check_tenant(tenant)
         )
 
     @property

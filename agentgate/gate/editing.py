@@ -14,12 +14,13 @@ from agentgate.core.claiming import expire
 from agentgate.core.judging import Judgement
 from agentgate.core.proposing import Edit, Thought, Waiting, propose
 from agentgate.core.records import ActionFile, ApprovalRecord, RunRecord
+from agentgate.core.voting import REMEDIES
 from agentgate.errors import Damaged, Misuse, NotFound, NotPossible, Unavailable, VoteRefused
 from agentgate.gate.answers import Reader
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.handles import check_digest, check_id
 from agentgate.gate.ledger import TRIES, Ledger, Transaction
-from agentgate.gate.names import check_name, check_tenant, check_text
+from agentgate.gate.names import check_person, check_tenant, check_text
 from agentgate.gate.proposing import asked_before, chance, view_of
 from agentgate.gate.settings import Settings
 from agentgate.gate.standing import MOST_EDITS, newest, same_arguments_as
@@ -28,14 +29,7 @@ from agentgate.gate.workshop import Workshop
 from agentgate.outcome import Proposal
 from agentgate.policy.request import View
 from agentgate.states import RunState
-from agentgate.store import actions, questions, runs
-
-_REMEDIES = {
-    "other_digest": "this is not the digest of what is asked; look at the question again, and name what it shows",
-    "granted": "it is approved already; revoke the grant, and let the loop propose what you want instead",
-    "void": "another question, or another call, has taken its place; look at what waits now",
-}
-_ENDED = "it has ended; the loop may propose again"
+from agentgate.store import actions, asked, runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +90,8 @@ class Editor:
         thought = replace(mind.think(intent, fingerprint_key), edits=Edit(action=seen.file.action.id, by=revision.by))
         for _ in range(TRIES):
             view = self._compare(seen, thought)
-            asked = self._ask(mind, thought, seen, view, revision.note)
-            write = partial(self._write, thought=asked, seen=seen, revision=revision)
+            judged = self._ask(mind, thought, seen, view, revision.note)
+            write = partial(self._write, thought=judged, seen=seen, revision=revision)
             done = self.ledger.change(seen.run.id, write, tenant=revision.tenant, documents=mind.documents)
             if isinstance(done, str):
                 return done
@@ -106,8 +100,8 @@ class Editor:
 
     def _look(self, revision: Revision) -> _Seen:
         with self.ledger.database.read() as connection:
-            action = questions.action_of(connection, revision.approval)
-            file = None if action is None else actions.file(connection, action)
+            place = asked.place(connection, revision.approval)
+            file = None if place is None else actions.file(connection, place[0])
             if file is None or file.action.tenant != revision.tenant:
                 raise NotFound("approval", revision.approval)
             check_asked(file, revision)
@@ -169,7 +163,7 @@ def edit(shop: Workshop, id: str, *, digest: str, arguments: object, by: str, no
         approval=check_id(id, "approval"),
         digest=check_digest(digest),
         arguments=arguments,
-        by=check_name(by, "by"),
+        by=check_person(by, "by"),
         note=check_text(note, "note") or "",
     )
     editor = Editor(ledger=shop.ledger, settings=shop.settings)
@@ -186,9 +180,9 @@ def check_asked(file: ActionFile, revision: Revision) -> ApprovalRecord:
     """
     question = file.approvals[revision.approval]
     if question.digest != revision.digest:
-        raise VoteRefused(question.id, "other_digest", _REMEDIES["other_digest"])
+        raise VoteRefused(question.id, "other_digest", REMEDIES["other_digest"])
     if question.state != "pending":
-        raise VoteRefused(question.id, question.state, _REMEDIES.get(question.state, _ENDED))
+        raise VoteRefused(question.id, question.state, REMEDIES[question.state])
     if question.kind != "approval" or file.action.attempts:
         remedy = "it may have happened with the arguments it has; only what has never started can be edited"
         raise NotPossible(f"approval {question.id}", "edit the call", file.action.state, remedy)

@@ -12,6 +12,7 @@ from agentgate.clock import Clock, SystemClock
 from agentgate.gate import opening
 from agentgate.gate.answering import wait_for_people
 from agentgate.gate.calls import Call
+from agentgate.gate.channels import Channel, check_channels
 from agentgate.gate.given import check_facts, check_flag, check_keyring, check_limits, check_settings, check_tools
 from agentgate.gate.handles import named
 from agentgate.gate.ledger import Ledger
@@ -45,6 +46,7 @@ class Gate(Operating):
         secrets: SecretProvider | None = None,
         keyring: Keyring | None = None,
         pinned: bool = False,
+        channels: Mapping[str, Channel] | None = None,
     ) -> None:
         self._shop = Workshop(
             ledger,
@@ -55,6 +57,7 @@ class Gate(Operating):
             secrets=secrets,
             keyring=keyring,
             pinned=pinned,
+            channels=channels,
         )
 
     @classmethod
@@ -71,6 +74,7 @@ class Gate(Operating):
         sealing: SealingSource | None = None,
         keyring: KeyringSource | None = None,
         pinned: bool = False,
+        channels: Iterable[Channel] = (),
     ) -> Self:
         """Open a gate on a ledger whose tables `agentgate.migrate` has made.
 
@@ -87,6 +91,7 @@ class Gate(Operating):
             keyring: the keys of people whose signatures count, or the path of their file; kept outside the database.
             pinned: start effects only while this very policy is the active one of the run's tenant
                 (`activate_policy`), read in each claim's own transaction; until then everything waits.
+            channels: who is told of every new question, whoever asks it, at least once; each in a thread of its own.
 
         Raises:
             WrongSchema: the tables are missing, older or newer than this code's.
@@ -98,6 +103,7 @@ class Gate(Operating):
         """
         told, known, bounds = check_facts(facts), check_tools(tools), check_settings(settings)
         ring, tied = check_keyring(keyring), check_flag(pinned, "pinned")
+        told_of = check_channels(channels)
         ledger = opening.open_ledger(url, clock or SystemClock(), sealing=sealing)
         try:
             return cls(
@@ -109,6 +115,7 @@ class Gate(Operating):
                 secrets=secrets,
                 keyring=ring,
                 pinned=tied,
+                channels=told_of,
             )
         except BaseException:
             ledger.database.close()

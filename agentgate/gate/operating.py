@@ -6,9 +6,10 @@ Everything they do is in the modules beside this one. Why they stand in a class 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from agentgate.gate import activating, closing, inbox, limiting, switching
+from agentgate.gate import activating, channels, closing, inbox, limiting, switching
 from agentgate.gate.activating import Activated, ActivePolicy
 from agentgate.gate.approvals import Approvals
+from agentgate.gate.channels import Channel
 from agentgate.gate.commands import note_payloads
 from agentgate.gate.granting import Grants
 from agentgate.gate.handles import check_run, named
@@ -30,7 +31,7 @@ class Operating:
 
     @property
     def approvals(self) -> Approvals:
-        """Questions to people: list and show them, approve, reject and revoke."""
+        """Questions to people: list and show them, approve, reject, edit and revoke."""
         return Approvals(self._shop)
 
     @property
@@ -240,6 +241,22 @@ class Operating:
         """
         place = limiting.place_of(tool_=tool, namespace=namespace, account_=account)
         return limiting.limit(self._shop.ledger, most, tenant=tenant, place=place, by=check_name(by, "by"), note=note)
+
+    def deliver(self, channel: Channel) -> int:
+        """Tell a channel of every question that it was not told of yet, here and now, without a thread.
+
+        Args:
+            channel: what was told on it is marked by its name, in every gate of the ledger.
+
+        Returns:
+            Of how many it was told. What it could not be told is put off, and told by a later call.
+
+        Raises:
+            Misuse: it is no channel.
+            Unavailable: the database could not be had; what was not marked as told by then is told again.
+        """
+        (one,) = channels.check_channels([channel]).values()
+        return channels.deliver(self._shop.ledger, one)
 
     def waiting(self, *, tenant: str | None = None) -> Iterator[Waiting]:
         """Read all that waits for a person, of every run: what is paused, held, in doubt or halted.

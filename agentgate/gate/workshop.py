@@ -21,6 +21,7 @@ from agentgate.gate import covering, opening
 from agentgate.gate.answers import Reader
 from agentgate.gate.batching import Batcher
 from agentgate.gate.calls import Call, intent_of, intents_of
+from agentgate.gate.channels import Channel, Courier
 from agentgate.gate.claiming import Claim, Claimant, claim
 from agentgate.gate.commands import Commander
 from agentgate.gate.confirming import Checker
@@ -83,6 +84,7 @@ class Workshop:
         secrets: who hands out what tools ask for.
         keyring: whose signatures count, from outside the database.
         pinned: whether it claims only while its policy is the active one.
+        channels: who is told of new questions, by name.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Workshop:
         secrets: SecretProvider | None = None,
         keyring: Keyring | None = None,
         pinned: bool = False,
+        channels: Mapping[str, Channel] | None = None,
     ) -> None:
         self.ledger = ledger
         self.keyring = keyring
@@ -130,6 +133,10 @@ class Workshop:
         self.inquirer = Inquirer(ledger=ledger, settings=settings, mind=lambda: self.mind)
         self.sweeper = Sweeper(ledger=ledger, holder=self.this_process, probe=self.probe, ask=self.inquirer.ask)
         self.commander = Commander(ledger=ledger, settings=settings, fingerprint_key=self.key)
+        self.courier = Courier(ledger, channels or {})
+        if channels:
+            ledger.turns.on_question = self.courier.wake
+            self.courier.start()
 
     def register(self, tool: AnyTool, *, replace: bool) -> None:
         """Add a tool, or, on purpose, take the place of the one of its name."""
@@ -140,6 +147,7 @@ class Workshop:
 
     def close(self) -> None:
         """Let go of the database; what still runs is recorded all the same when it ends."""
+        self.courier.stop()
         self.heartbeat.stop()
         self.ledger.database.close()
 

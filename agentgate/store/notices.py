@@ -27,9 +27,7 @@ _DUE = Statement(
 )
 _FIRST = Statement(insert(notices).values({name: bindparam(name) for name in notices.columns.keys()}))  # noqa: SIM118
 _THIS = (notices.c.channel == bindparam("channel_"), notices.c.approval == bindparam("approval_"))
-_AGAIN = Statement(
-    update(notices).where(*_THIS).values(tries=bindparam("tries"), again_at_us=bindparam("again_at_us"))
-)
+_AGAIN = Statement(update(notices).where(*_THIS).values(tries=bindparam("tries"), again_at_us=bindparam("again_at_us")))
 _TOLD = Statement(update(notices).where(*_THIS).values(told=literal_column("1")))
 _FORGET = Statement(
     delete(notices).where(

@@ -5,12 +5,13 @@ happened. Nothing here is used by the gate itself, and nothing stands in for it:
 ledger that ends with its connection.
 """
 
+from agentgate.testing.collecting import CollectingChannel
 from agentgate.testing.downstream import Arrival, Downstream
 from agentgate.testing.fakeclock import FakeClock
 from agentgate.testing.memory import memory_gate
 from agentgate.testing.script import ScriptedPolicy
 
-__all__ = ["Arrival", "Downstream", "FakeClock", "ScriptedPolicy", "memory_gate"]
+__all__ = ["Arrival", "CollectingChannel", "Downstream", "FakeClock", "ScriptedPolicy", "memory_gate"]
 
 
 def __dir__() -> list[str]:

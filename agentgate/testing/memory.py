@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from agentgate.clock import Clock, SystemClock
+from agentgate.gate.channels import Channel, check_channels
 from agentgate.gate.face import Gate
 from agentgate.gate.ledger import Ledger
 from agentgate.gate.settings import Settings
@@ -30,6 +31,7 @@ def memory_gate(
     clock: Clock | None = None,
     secrets: SecretProvider | None = None,
     sealing: SealingSource | None = None,
+    channels: Iterable[Channel] = (),
 ) -> Iterator[Gate]:
     """Hold a gate on a fresh ledger in memory, gone when the block ends.
 
@@ -41,6 +43,7 @@ def memory_gate(
         clock: a `FakeClock`, to say when things expire.
         secrets: as for `Gate.open`.
         sealing: as for `Gate.open`.
+        channels: as for `Gate.open`.
     """
     from agentgate.store.migration import upgrade_in  # alembic: a second that an import should not cost
 
@@ -55,6 +58,7 @@ def memory_gate(
             facts=facts or {},
             settings=settings or Settings(),
             secrets=secrets,
+            channels=check_channels(channels),
         )
         with gate:
             yield gate

@@ -290,8 +290,14 @@ def _switches_and_locks() -> None:
 
 
 def _notices() -> None:
-    _table("notices", _text("channel", key=True), _text("approval", key=True), _big("tries"), _big("again_at_us"),
-           _flag("told"))
+    _table(
+        "notices",
+        _text("channel", key=True),
+        _text("approval", key=True),
+        _big("tries"),
+        _big("again_at_us"),
+        _flag("told"),
+    )
 
 
 def _keys() -> None:

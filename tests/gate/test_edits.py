@@ -23,7 +23,6 @@ from agentgate import (
     require_approval,
 )
 from agentgate.errors import VoteRefused
-from agentgate.gate.editing import edit as edit_in
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support.worlds import World, grant, named, opened
 
@@ -36,7 +35,7 @@ EDITOR = "person:ada"
 
 def edit(gate: Gate, held: Held, arguments: object = LESS, **more: Any) -> Proposal:
     given = {"by": EDITOR, "digest": held.approval.digest, "note": "", "tenant": "acme"} | more
-    return edit_in(gate._shop, held.approval.id, arguments=arguments, **given)
+    return gate.approvals.edit(held.approval.id, arguments=arguments, **given)
 
 
 def ask(gate: Gate, key: str | None = "k", arguments: object = ONE) -> Held:

@@ -177,6 +177,12 @@ def cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
     return gate.cancel(action, by="ada", tenant="acme")
 
 
+def edit(gate: Gate, _run: Run, _action: str) -> agentgate.Proposal:
+    (asked,) = gate.approvals.list()
+    changed = {"account": ARGUMENTS["account"], "cents": 7}
+    return gate.approvals.edit(asked.id, digest=asked.digest, arguments=changed, by="ada", tenant="acme")
+
+
 def abandon(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
     return gate.abandon(action, by="ada", tenant="acme")
 

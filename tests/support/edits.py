@@ -19,6 +19,7 @@ from agentgate.store.schema import metadata
 TABLES: dict[str, Table] = {table.name.removeprefix("agentgate_"): table for table in metadata.sorted_tables}
 COLUMNS = tuple(f"{name}.{column.name}" for name, table in TABLES.items() for column in table.columns)
 PROVED = tuple(name for name in COLUMNS if name not in VOLATILE)
+PROVED_TABLES = tuple(name for name in TABLES if any(place.startswith(f"{name}.") for place in PROVED))
 
 # What a CHECK allows: another of these words is what an edit can write there.
 WORDS: dict[str, tuple[str, ...]] = {

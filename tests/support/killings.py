@@ -16,6 +16,7 @@ from support.crashes import (
     cancel,
     charge,
     close,
+    edit,
     execute,
     execute_in_transaction,
     fresh,
@@ -259,6 +260,10 @@ COMMANDS = (
     Command(name="resume", do=resume, prepare=stopped, rows=(
         Row(killed=NONE,         commits=0,                left="READY",     next="Refused", effects=0),
         Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
+    )),
+    Command(name="approvals.edit", do=edit, asks=True, prepare=proposed, rows=(
+        Row(killed=NONE,         commits=0,                left="HELD",      next="Held",    effects=0),
+        Row(killed=RECORDED,     commits=1,                left="REFUSED",   next="Held",    effects=0),
     )),
     Command(name="cancel", do=cancel, prepare=proposed, rows=(
         Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),

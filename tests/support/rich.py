@@ -20,7 +20,7 @@ from agentgate.clock import to_datetime
 from agentgate.gate.ledger import Transaction
 from agentgate.policy.decision import Decision
 from agentgate.store import sqlite
-from agentgate.testing import FakeClock, ScriptedPolicy
+from agentgate.testing import CollectingChannel, FakeClock, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
 from support.signers import DAY_US, FROM_US, public, signer
 from support.worlds import World, made, named
@@ -205,7 +205,12 @@ class Story:
         return digest
 
     def people(self) -> None:
-        self.held("pending")
+        pending = self.held("pending").approval
+        changed = {"account": "edited", "cents": 2001}
+        self.gate.approvals.edit(
+            pending.id, digest=pending.digest, arguments=changed, by=PERSON, note="less", tenant="acme"
+        )
+        self.gate.deliver(CollectingChannel())
         granted = self.held("granted")
         shown = bytes.fromhex(granted.approval.digest)
         votes = [

@@ -69,7 +69,7 @@ def test_text_that_is_no_utf_8_is_a_break(copy: Copy) -> None:
             except Refused:
                 continue
             found = copy.verify()
-            assert not found.ok, f"{name}.{column.name}"
+            assert not found.ok or f"{name}.{column.name}" not in PROVED, f"{name}.{column.name}"
             assert "\udcff" not in str(found.to_json())
 
 

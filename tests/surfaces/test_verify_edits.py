@@ -9,7 +9,7 @@ import pytest
 
 import agentgate
 from agentgate.core.verification import KINDS, VOLATILE
-from support.edits import COLUMNS, PROVED, TABLES, Copy, Refused, another, others
+from support.edits import COLUMNS, PROVED, PROVED_TABLES, TABLES, Copy, Refused, another, others
 from support.source import ROOT
 
 # A CHECK leaves these no other value.
@@ -103,7 +103,7 @@ def test_a_change_of_a_proved_column_is_found_in_every_row(copy: Copy, place: st
     assert not unseen
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", PROVED_TABLES)
 def test_a_row_that_is_gone_is_found(copy: Copy, name: str) -> None:
     unseen = []
     for row in copy.rows(name):
@@ -112,7 +112,7 @@ def test_a_row_that_is_gone_is_found(copy: Copy, name: str) -> None:
     assert not unseen
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "ledger"])
+@pytest.mark.parametrize("name", [name for name in PROVED_TABLES if name != "ledger"])
 def test_a_row_that_nothing_made_is_found(copy: Copy, name: str) -> None:
     """Each row once more, under another key."""
     unseen = []

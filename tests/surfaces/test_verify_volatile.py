@@ -39,8 +39,9 @@ def _working(gate: agentgate.Gate, worker: Worker) -> Iterator[str]:
     thread.join()
 
 
-def test_the_leases_end_is_all_that_is_volatile(copy: Copy) -> None:
-    assert {"attempts.lease_until_us"} == VOLATILE
+def test_the_leases_ends_and_the_marks_of_what_was_told_are_all_that_is_volatile(copy: Copy) -> None:
+    marks = {f"notices.{column}" for column in ("channel", "approval", "tries", "again_at_us", "told")}
+    assert {"attempts.lease_until_us", *marks} == VOLATILE
     for row in copy.rows("attempts"):
         for until_us in (0, row["lease_until_us"] + 1, 2**62):
             copy.set("attempts", "lease_until_us", row["rowid"], until_us)
