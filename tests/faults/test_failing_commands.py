@@ -40,6 +40,7 @@ NAMED = [
         "abandon",
         "sweep",
         "pause",
+        "activate_policy",
         "charge",
         "limit",
     )

@@ -1,6 +1,8 @@
 """Active policies: which policy holds for a tenant, and gates that are pinned to theirs."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -119,6 +121,16 @@ def test_every_road_to_an_effect_asks_which_policy_is_active(world: World, inact
         assert world.state(one.action) == "READY"
     assert inactive.execute(proposal, wait=0.01).reason == "policy_inactive"
     assert world.downstream.total == 0
+
+
+def test_whoever_waits_goes_on_once_the_policy_is_active(world: World, inactive: Gate) -> None:
+    proposal = inactive.propose(opened(inactive), "refund", ONE)
+    with ThreadPoolExecutor(1) as pool, world.gate(policy=ScriptedPolicy(name="old")) as old:
+        waiting = pool.submit(inactive.execute, proposal, wait=30)
+        while "waited" not in world.words(proposal.action):
+            time.sleep(0.005)
+        old.activate_policy(by=BY)
+        assert isinstance(waiting.result(), Done)
 
 
 def test_inside_a_transaction_of_the_callers_and_a_transactional_tool_wait_as_well(world: World) -> None:

@@ -162,3 +162,34 @@ def test_a_policy_out_of_time_denies_and_is_not_waited_for(world: World) -> None
         leave.set()
     assert isinstance(outcome, Refused)
     assert world.downstream.total == 0
+
+
+def test_a_claims_own_decisions_are_decided_again_as_well(world: World) -> None:
+    """What a later policy refused or held at a claim is in the record like any proposal's decision."""
+    ask = require_approval("big")
+    with world.gate(policy=ScriptedPolicy(allow(), deny("moved"), allow(), ask, otherwise=allow())) as gate:
+        run = opened(gate)
+        for key in ("refused", "held", "started"):
+            gate.execute(gate.propose(run, "refund", ONE, key=key))
+    found = agentgate.recheck(world.url, ScriptedPolicy(otherwise=deny("all"), name="none"))
+    assert (found.rechecked, found.cannot_evaluate) == (6, 0)
+    assert (found.same, found.tightened) == (1, 5)
+
+
+def test_a_roll_out_over_a_fleet_wedges_nothing_and_goes_back(world: World) -> None:
+    """Two pinned versions side by side: what one may not start waits for the other, under its key."""
+    with (
+        world.gate(policy=ScriptedPolicy(name="v1"), pinned=True) as old,
+        world.gate(policy=ScriptedPolicy(name="v2"), pinned=True) as new,
+    ):
+        run = opened(old)
+        for n, (active, other) in enumerate(((old, new), (new, old), (old, new))):
+            active.activate_policy(by="ops:ada")
+            call = {"account": f"a{n}", "cents": 1}
+            waits = other.call(run, "refund", call, key=f"k{n}")
+            assert isinstance(waits, Refused)
+            assert (waits.reason, waits.retryable) == ("policy_inactive", True)
+            done = active.call(run, "refund", call, key=f"k{n}")
+            assert isinstance(done, Done)
+            assert done.action == waits.action
+    assert world.downstream.total == 3

@@ -195,6 +195,10 @@ def resume(gate: Gate, _run: Run, _action: str) -> agentgate.Resumed:
     return gate.resume(by="ada")
 
 
+def activate(gate: Gate, _run: Run, _action: str) -> agentgate.Activated:
+    return gate.activate_policy(by="ada", note="from now on")
+
+
 def sweep(gate: Gate, _run: Run, _action: str) -> agentgate.Swept:
     return gate.sweep()
 

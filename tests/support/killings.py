@@ -10,6 +10,7 @@ from support.crashes import (
     Command,
     Prepare,
     abandon,
+    activate,
     answer,
     call,
     call_in_own_transaction,
@@ -264,6 +265,10 @@ COMMANDS = (
     Command(name="approvals.edit", do=edit, asks=True, prepare=proposed, rows=(
         Row(killed=NONE,         commits=0,                left="HELD",      next="Held",    effects=0),
         Row(killed=RECORDED,     commits=1,                left="REFUSED",   next="Held",    effects=0),
+    )),
+    Command(name="activate_policy", do=activate, prepare=proposed, rows=(
+        Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
+        Row(killed=RECORDED,     commits=1,                left="READY",     next="Done",    effects=1),
     )),
     Command(name="cancel", do=cancel, prepare=proposed, rows=(
         Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
