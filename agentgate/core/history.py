@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
+from agentgate.approval import requirement_digest
 from agentgate.chain import Link
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
+from agentgate.core.voting import demanded
 from agentgate.errors import Damaged
 from agentgate.event import Event, decode, event_hash
 
@@ -58,6 +60,9 @@ def told(run: RunRecord, file: ActionFile, links: Sequence[Link], *, stored: int
     difference = _difference(file, folded)
     if difference is not None:
         raise Damaged(where, f"{difference} is not what its events say")
+    for asked in folded.approvals.values():
+        if requirement_digest(demanded(asked), action=folded.action.digest, attempt=asked.attempt) != asked.requirement:
+            raise Damaged(f"approval {asked.id}", "it was not asked about this action")
     return History(file=folded, events=own)
 
 

@@ -5,9 +5,10 @@ anything newer happened (`agentgate.core.questions`). An "again" that was grante
 tool's recovery says; what a policy wants before an attempt that recovery allows is an approval of it (design §3, §5).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from agentgate.approval import Requirement, requirement_digest
+from agentgate.approval import Requirement, Verdict, requirement_digest
 from agentgate.canonical import Json, parse
 from agentgate.core.claiming import MOST_REQUIREMENTS, Wait, may_run_again, wait
 from agentgate.core.draft import Draft
@@ -90,7 +91,15 @@ def inquire(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, re
     draft.add("question_asked", body, action=action.id, payloads=(shown,))
 
 
-def goes_on(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, operators: Requirement) -> bool:
+def goes_on(
+    draft: Draft,
+    file: ActionFile,
+    thought: Thought,
+    chance: Chance,
+    operators: Requirement,
+    *,
+    proven: Callable[[Requirement, Verdict], str | None],
+) -> bool:
     """Tell whether another attempt at what is unknown may begin; if not, record why, and ask whoever must agree.
 
     What was granted counts as far as it is what this policy, or else this gate, wants agreed: a gate that asks less of
@@ -102,6 +111,7 @@ def goes_on(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, op
         thought: as it was proposed, with what the policy says now.
         chance: ids and salts.
         operators: what the gate asks for where no policy asks for anybody.
+        proven: says why what was granted carries nothing; None where it does (`agentgate.core.proving`).
     """
     judgement, told = thought.judgement, is_told_again(file)
     assert judgement is not None  # a claim asks
@@ -112,10 +122,16 @@ def goes_on(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, op
     wanted = decision.requirement
     if told and decision.outcome == "allow":
         wanted = asked_of(file, operators)
-    if decision.outcome in {"allow", "require_approval"} and (wanted is None or is_granted(file, wanted)):
+    why: str | None = "policy_asks"
+    if decision.outcome in {"allow", "require_approval"}:
+        if wanted is None:
+            return True
+        if is_granted(file, wanted):
+            why = proven(_as_question(wanted), "again") if told else proven(wanted, "approve")
+    if why is None:
         return True
-    wait(draft, file, Wait(reason="policy_asks"), judgement)
-    if wanted is not None:
+    wait(draft, file, Wait(reason=why), judgement)
+    if wanted is not None and why != "no_keyring":  # another gate can tell
         _want(draft, draft.file(file.action.id), thought, chance, _as_question(wanted) if told else wanted)
     return False
 

@@ -57,6 +57,8 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "policy_inactive": ("transient", "the policy asked is not the active one; nothing was done",
                             "do not repeat it now; make the same call again once the policy is active"),
         "breaker": ("transient", "this tool kept failing, and is left alone for a while", "try again later"),
+        "no_keyring": ("conflict", "it was approved with signatures that this gate has no keyring to check",
+                       "execute it at a gate that was opened with keyring="),
         "busy": ("conflict", "another action works on the same resource", "try again shortly"),
         "blocked": ("unknown_outcome", "the outcome of another action like this, or on the same resource, is unknown",
                     "wait until it is reconciled"),

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlalchemy.engine import Connection
 
-from agentgate.approval import Requirement, requirement_digest
+from agentgate.approval import Requirement
 from agentgate.breaker import Breaker
 from agentgate.clock import to_us
 from agentgate.core import budgets
@@ -30,15 +31,17 @@ from agentgate.core.claiming import (
 from agentgate.core.draft import Payload
 from agentgate.core.inquiring import goes_on
 from agentgate.core.judging import Judgement
-from agentgate.core.proposing import Chance, Thought
+from agentgate.core.proposing import Thought
 from agentgate.core.reasons import doubt, error_for
 from agentgate.core.recording import observed
 from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunRecord
 from agentgate.gate.activating import governs
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.covering import is_gone as grant_is_gone
+from agentgate.gate.grants import Grounds
 from agentgate.gate.ledger import Transaction
 from agentgate.gate.pinning import Pin
+from agentgate.keyring import Keyring
 from agentgate.lease import Holder
 from agentgate.observation import Observation
 from agentgate.outcome import Outcome, Refused, Unknown
@@ -87,6 +90,7 @@ class Claimant:
         breaker: when a tool that keeps failing is left alone, where the gate says so.
         pinned: the policy that must be the active one, where the gate is pinned to its own.
         operators: who must agree that what is unknown runs once more, where no policy says so.
+        keyring: whose signatures count, from outside the database; None where the gate has none.
     """
 
     holder: str
@@ -98,6 +102,7 @@ class Claimant:
     breaker: Breaker | None = None
     pinned: Pin | None = None
     operators: Requirement
+    keyring: Keyring | None = None
 
 
 def claim(
@@ -170,9 +175,20 @@ def _names_earlier(why: Stop, claimant: Claimant) -> tuple[Payload, ...]:
 
 
 def claim_again(
-    transaction: Transaction, file: ActionFile, claimant: Claimant, thought: Thought, chance: Chance
+    transaction: Transaction,
+    file: ActionFile,
+    claimant: Claimant,
+    thought: Thought,
+    grounds: Grounds,
 ) -> Claim | Outcome | None:
     """Claim in a transaction of its own: the policy was asked again, and its answer decides (design §6).
+
+    Args:
+        transaction: open on the action's run.
+        file: the action, as it stands in the transaction's draft.
+        claimant: who claims.
+        thought: the call, with what the policy said at this claim.
+        grounds: what people's answers are judged by, and what another question would be made with.
 
     Returns:
         What `claim` returns; None also where the action expired or is held again: look at it once more.
@@ -189,7 +205,8 @@ def claim_again(
         return waiting(file, INACTIVE)
     claimant = replace(claimant, pinned=None)  # it was asked
     if file.action.state is State.UNKNOWN:
-        if goes_on(draft, file, thought, chance, claimant.operators):
+        proven = partial(grounds.proven, transaction)
+        if goes_on(draft, file, thought, grounds.chance, claimant.operators, proven=proven):
             return claim(transaction, file, claimant, judgement)
         return doubtful(transaction, file, None, None)
     decision = judgement.decision
@@ -197,20 +214,31 @@ def claim_again(
         refuse(draft, file, "aborted" if decision.outcome == "abort" else "policy_denied", judgement)
         refuse_waiting(transaction)
         return None
-    if decision.requirement is not None and not _granted(file, judgement):
-        transaction.bind(budgets.TENANT, budgets.tool(file.action.namespace, file.action.tool))
-        rejected = was_rejected(transaction.connection, draft.run.id, file.action.request)
-        hold(draft, file, thought, chance, rejected=rejected)
-        return None
-    return claim(transaction, file, claimant, judgement)
+    if decision.requirement is None:
+        return claim(transaction, file, claimant, judgement)
+    return _claim_granted(transaction, file, claimant, thought, grounds)
 
 
-def _granted(file: ActionFile, judgement: Judgement) -> bool:
-    """Tell whether what the policy now asks for is exactly what was granted, and not used yet."""
-    question, requirement = file.question, judgement.decision.requirement
-    assert requirement is not None
-    required = requirement_digest(requirement, action=file.action.digest)
-    return question is not None and question.state == "granted" and question.requirement == required
+def _claim_granted(
+    transaction: Transaction, file: ActionFile, claimant: Claimant, thought: Thought, grounds: Grounds
+) -> Claim | Outcome | None:
+    """Claim what people have granted, whatever its rows say of it; ask them again where they have not."""
+    judgement, draft = thought.judgement, transaction.draft
+    assert judgement is not None  # the caller asked
+    requirement = judgement.decision.requirement
+    assert requirement is not None  # and the policy asks
+    answered = grounds.answers(requirement)
+    why = grounds.proven(transaction, requirement) if answered else None
+    if answered and why is None:
+        return claim(transaction, file, claimant, judgement)
+    if why is not None:  # the record tells why people are asked the same again
+        wait(draft, file, Wait(reason=why))
+    if why == "no_keyring":  # another gate can tell; this one must not decide what it cannot see
+        return waiting(file, Wait(reason=why))
+    transaction.bind(budgets.TENANT, budgets.tool(file.action.namespace, file.action.tool))
+    rejected = was_rejected(transaction.connection, draft.run.id, file.action.request)
+    hold(draft, file, thought, grounds.chance, rejected=rejected)
+    return None
 
 
 def doubtful(transaction: Transaction, file: ActionFile, reason: str | None, judgement: Judgement | None) -> Unknown:

@@ -25,7 +25,7 @@ from agentgate.errors import Damaged, Misuse, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again, is_inactive, surroundings, waiting
-from agentgate.gate.grants import read_history
+from agentgate.gate.grants import Grounds, read_history
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.looks import Look, look_at, thought_of
 from agentgate.gate.performing import Performer, Ran
@@ -34,6 +34,7 @@ from agentgate.gate.proposing import chance
 from agentgate.gate.settings import Settings
 from agentgate.gate.thinking import Mind
 from agentgate.gate.transacting import is_transactional
+from agentgate.keyring import Keyring
 from agentgate.lease import Holder
 from agentgate.outcome import Outcome, Refused, Running, Unknown
 from agentgate.states import RunState, State
@@ -75,6 +76,7 @@ class Executor:
         performer: runs what was claimed.
         prober: asks tools about what is unknown.
         holder: names this gate in its leases.
+        keyring: whose signatures count, from outside the database; None where the gate has none.
     """
 
     ledger: Ledger
@@ -82,6 +84,7 @@ class Executor:
     performer: Performer
     prober: Prober
     holder: Callable[[], Holder]
+    keyring: Keyring | None = None
 
     def execute(
         self, mind: Mind, tenant: str, action: str, *, principal: str | None = None, by: Asker | None
@@ -294,6 +297,7 @@ class Executor:
             breaker=self.settings.breaker,
             pinned=mind.pinned,
             operators=self.settings.operators,
+            keyring=self.keyring,
         )
         work = partial(
             _claimed,
@@ -304,9 +308,8 @@ class Executor:
             chance=chance(self.ledger, self.settings),
         )
         step = self._change(look, work, documents=mind.documents)
-        if not isinstance(step, Unknown):
-            return step
-        return self._look(action.tenant, action.id).outcome or step  # with what the policy wants asked by now
+        # Of what is unknown still, with what the policy wants asked by now.
+        return self._look(action.tenant, action.id).outcome or step if isinstance(step, Unknown) else step
 
 
 def _as_seen(step: Claim | Ran | Outcome | None, look: Look) -> Claim | Ran | Outcome | None:
@@ -324,7 +327,7 @@ def _claimed(
     thought: Thought,
     chance: Chance,
 ) -> Claim | Outcome | None:
-    read_history(transaction, file)
+    grounds = Grounds(history=read_history(transaction, file), keyring=claimant.keyring, chance=chance)
     if file.action.state is State.FAILED:
         if not may_retry(transaction.draft.run):
             wait(transaction.draft, file, Wait(reason="limit_retries"))  # it stays the failure that it is
@@ -338,7 +341,7 @@ def _claimed(
             until_us = min(until_us, question.until_us)  # a grant that was given back ends when it always would have
         transaction.draft.add("retried", {"by": by or "caller", "until_us": until_us}, action=file.action.id)
         file = transaction.draft.file(file.action.id)
-    return claim_again(transaction, file, claimant, thought, chance)
+    return claim_again(transaction, file, claimant, thought, grounds)
 
 
 def _unretried(

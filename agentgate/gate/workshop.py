@@ -125,7 +125,12 @@ class Workshop:
         )
         prober = Prober(ledger=ledger, settings=settings, performer=self.performer, holder=self.this_process)
         self.executor = Executor(
-            ledger=ledger, settings=settings, performer=self.performer, prober=prober, holder=self.this_process
+            ledger=ledger,
+            settings=settings,
+            performer=self.performer,
+            prober=prober,
+            holder=self.this_process,
+            keyring=keyring,
         )
         self.checker = Checker(ledger=ledger, settings=settings, handle=self.performer.handle)
         self.proposer = Proposer(ledger, settings)

@@ -15,7 +15,7 @@ from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, Att
 from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import State
 from agentgate.store.schema import WAITING, actions, approvals, attempts, runs, votes
-from agentgate.store.statements import Row, Statement, insert_all
+from agentgate.store.statements import Row, Statement, flag, insert_all
 
 RECENT = 16
 _BETWEEN = "\n"  # a code is printable text, which may hold a space but never a newline
@@ -285,20 +285,13 @@ def file(connection: Connection, id: str) -> ActionFile | None:
 
 def _attempt(row: Row) -> AttemptRecord:
     attempt = AttemptRecord(**dict(zip(_ATTEMPT_FIELDS, row, strict=True)))
-    return replace(attempt, unresolved=_flag(f"attempt {attempt.fence}", attempt.unresolved))
-
-
-def _flag(where: str, stored: int) -> bool:
-    """Read a yes or no; any other number would pass for a yes, and be one that no compare-and-set finds again."""
-    if stored not in (0, 1):
-        raise Damaged(where, "its row holds a number where there is yes or no")
-    return bool(stored)
+    return replace(attempt, unresolved=flag(f"attempt {attempt.fence}", attempt.unresolved))
 
 
 def _vote(row: Row) -> VoteRecord:
     columns = dict(zip(_VOTE_FIELDS, row, strict=True))
     return VoteRecord(
-        **columns | {"counted": _flag(f"a vote on {columns['approval']}", columns["counted"]), "roles": _roles(columns)}
+        **columns | {"counted": flag(f"a vote on {columns['approval']}", columns["counted"]), "roles": _roles(columns)}
     )
 
 

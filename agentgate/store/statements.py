@@ -11,6 +11,8 @@ from sqlalchemy import Column, Table, bindparam, insert
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.sql import ClauseElement
 
+from agentgate.errors import Damaged
+
 Row = tuple[Any, ...]
 
 MOST_ROWS = 256  # of one INSERT: SQLite takes 32,766 values unless it was built for more, a row has up to 34
@@ -58,6 +60,17 @@ class Statement:
     def insert_one(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Insert a row whose integer key the database gives, and return that key."""
         return int(self._execute(connection, values).lastrowid)
+
+
+def flag(where: str, stored: int) -> bool:
+    """Read a yes or no; any other number would pass for a yes, and be one that no compare-and-set finds again.
+
+    Raises:
+        Damaged: it is one.
+    """
+    if stored not in (0, 1):
+        raise Damaged(where, "its row holds a number where there is yes or no")
+    return bool(stored)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

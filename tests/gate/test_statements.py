@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentgate import Done, Gate, Held, Run, allow, require_approval
+from agentgate import Done, Gate, Held, Requirement, Run, allow, require_approval
 from agentgate.store import sqlite
 from agentgate.testing import ScriptedPolicy
-from support.worlds import World, named, opened
+from support.worlds import World, grant, named, opened
 
 WARM = 3
 # Of a fused call with a key, where nothing is bounded: what is asked and written in its look, its claim and its record.
@@ -16,6 +16,8 @@ PLAIN = 26
 LOOKS_FOR_APPROVED = "agentgate_attempts.approval IS NOT NULL"
 # Of `execute` after a `propose` of its own. Of these one reads what the chain says of the action, however much it is.
 APART = 28
+# More of `execute` where a grant hangs on the action, and more still where its votes are signed.
+HANGS, KEYS = 16, 2
 
 
 @pytest.fixture
@@ -131,3 +133,22 @@ def test_a_pinned_gate_reads_the_active_policy_and_its_event_and_no_other_gate_d
     plain, more = ([said for said in told if "agentgate_policies" in said] for told in costs)
     assert (len(plain), len(more)) == (0, 1)
     assert len(costs[1]) == len(costs[0]) + 2
+
+
+def test_a_claim_that_rests_on_a_grant_reads_what_hangs_there_and_a_signed_one_the_ledgers_keys(
+    world: World, statements: list[str]
+) -> None:
+    found: dict[bool, int] = {}
+    for signed in (False, True):
+        asks = require_approval("big", requirement=Requirement(quorum=2, signed=signed))
+        with world.gate(named("act", lambda: 1), policy=ScriptedPolicy(otherwise=asks)) as gate:
+            run = opened(gate)
+            for n in range(WARM):
+                held = gate.call(run, "act", {}, key=f"{signed}{n}")
+                assert isinstance(held, Held)
+                grant(gate, held)
+                statements.clear()
+                assert isinstance(gate.execute(held.action, tenant="acme"), Done)
+            found[signed] = len(statements)
+            assert len(naming(statements)) == 1
+    assert (found[False] - APART, found[True] - found[False]) == (HANGS, KEYS)
