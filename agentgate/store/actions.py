@@ -1,4 +1,4 @@
-"""Rows of actions, their attempts, approvals and votes."""
+"""Rows of actions, their attempts and approvals; `agentgate.store.votes` has the votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -14,7 +14,8 @@ from agentgate.canonical import Json, canonical, parse
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, AttemptRecord, VoteRecord
 from agentgate.errors import Damaged, NotCanonical
 from agentgate.states import State
-from agentgate.store.schema import WAITING, actions, approvals, attempts, runs, votes
+from agentgate.store import votes
+from agentgate.store.schema import WAITING, actions, approvals, attempts, runs
 from agentgate.store.statements import Row, Statement, flag, insert_all
 
 RECENT = 16
@@ -27,7 +28,6 @@ _MOVING = (
 )  # fmt: skip
 _ATTEMPT_FIELDS = tuple(field.name for field in fields(AttemptRecord))
 _APPROVAL_FIELDS = tuple(field.name for field in fields(ApprovalRecord))
-_VOTE_FIELDS = tuple(field.name for field in fields(VoteRecord))
 
 _BY_ID = Statement(select(actions).where(actions.c.id == bindparam("id")))
 _OF_KEY = (
@@ -110,16 +110,6 @@ _MOVE_APPROVAL = Statement(
     update(approvals)
     .where(approvals.c.id == bindparam("id_"), approvals.c.state == bindparam("was_state"))
     .values({name: bindparam(name) for name in ("state", "state_n", "until_us")})
-)
-_VOTES = Statement(
-    select(*(votes.c[name] for name in _VOTE_FIELDS))
-    .join(approvals, approvals.c.id == votes.c.approval)
-    .where(approvals.c.action == bindparam("action"))
-)
-_MOVE_VOTE = Statement(
-    update(votes)
-    .where(votes.c.approval == bindparam("approval_"), votes.c.n == bindparam("n_"))
-    .values(counted=bindparam("counted"))
 )
 _RENEW = Statement(
     update(attempts)
@@ -278,7 +268,7 @@ def file(connection: Connection, id: str) -> ActionFile | None:
             for row in _APPROVALS.rows(connection, action=id)
         ]
         asked = MappingProxyType({one.id: one for one in found})
-        answered = MappingProxyType({vote.n: vote for vote in map(_vote, _VOTES.rows(connection, action=id))})
+        answered = MappingProxyType({vote.n: vote for vote in votes.of_action(connection, id)})
     numbered = MappingProxyType({attempt.number: attempt for attempt in tries})
     return ActionFile(action=action, attempts=numbered, approvals=asked, votes=answered)
 
@@ -286,28 +276,6 @@ def file(connection: Connection, id: str) -> ActionFile | None:
 def _attempt(row: Row) -> AttemptRecord:
     attempt = AttemptRecord(**dict(zip(_ATTEMPT_FIELDS, row, strict=True)))
     return replace(attempt, unresolved=flag(f"attempt {attempt.fence}", attempt.unresolved))
-
-
-def _vote(row: Row) -> VoteRecord:
-    columns = dict(zip(_VOTE_FIELDS, row, strict=True))
-    return VoteRecord(
-        **columns | {"counted": flag(f"a vote on {columns['approval']}", columns["counted"]), "roles": _roles(columns)}
-    )
-
-
-def _roles(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    try:
-        roles = parse(columns["roles"])
-    except NotCanonical as error:
-        raise Damaged(f"a vote on {columns['approval']}", "its roles are no JSON") from error
-    if type(roles) is not list or any(type(role) is not str for role in roles):
-        raise Damaged(f"a vote on {columns['approval']}", "its roles are no list of names")
-    return tuple(str(role) for role in roles)
-
-
-def vote_row(vote: VoteRecord) -> dict[str, Any]:
-    """Return a vote as its row's columns hold it."""
-    return asdict(vote) | {"counted": int(vote.counted), "roles": canonical([*vote.roles])}
 
 
 def add(connection: Connection, files: Sequence[ActionFile]) -> None:
@@ -328,7 +296,7 @@ def write(connection: Connection, before: ActionFile | None, after: ActionFile) 
     return (
         _write_attempts(connection, before, after)
         and _write_approvals(connection, before, after)
-        and _write_votes(connection, before, after)
+        and votes.write(connection, before.votes, after.votes)
     )
 
 
@@ -370,18 +338,6 @@ def _write_approvals(connection: Connection, before: ActionFile, after: ActionFi
         elif was != approval:
             moved = {"id_": id_, "was_state": was.state, "state": approval.state, "state_n": approval.state_n}
             if _MOVE_APPROVAL.write(connection, moved | {"until_us": approval.until_us}) != 1:
-                return False
-    return True
-
-
-def _write_votes(connection: Connection, before: ActionFile, after: ActionFile) -> bool:
-    for n, vote in after.votes.items():
-        was = before.votes.get(n)
-        if was is None:
-            insert_all(connection, votes, [vote_row(vote)])
-        elif was != vote:
-            moved = {"approval_": vote.approval, "n_": n, "counted": int(vote.counted)}
-            if _MOVE_VOTE.write(connection, moved) != 1:
                 return False
     return True
 

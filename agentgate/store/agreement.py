@@ -14,6 +14,7 @@ from agentgate.core.verification import VOLATILE
 from agentgate.states import State
 from agentgate.store import actions as action_rows
 from agentgate.store import runs as run_rows
+from agentgate.store import votes as vote_rows
 from agentgate.store.inspecting import Stored
 from agentgate.store.schema import actions, approvals, attempts, locks, metadata, runs, votes
 from agentgate.store.statements import Row
@@ -81,7 +82,7 @@ def compare_action(file: ActionFile, stored: Stored, *, parallel: bool) -> Itera
 
 def _columns(record: AttemptRecord | ApprovalRecord | VoteRecord) -> dict[str, Any]:
     if isinstance(record, VoteRecord):
-        return action_rows.vote_row(record)
+        return vote_rows.to_row(record)
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     return {name: int(value) if type(value) is bool else value for name, value in values.items()}
 
