@@ -15,7 +15,8 @@ from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.records import ActionFile, RunRecord
 from agentgate.event import decode
 from agentgate.states import State
-from agentgate.store.actions import to_row, vote_row
+from agentgate.store import votes
+from agentgate.store.actions import to_row
 from support.edits import Copy
 from support.rewriting import Document, events, rewrite
 
@@ -59,7 +60,7 @@ def _insert(copy: Copy, file: ActionFile) -> None:
     for approval in file.approvals.values():
         copy.insert("approvals", asdict(approval))
     for vote in file.votes.values():
-        copy.insert("votes", vote_row(vote))
+        copy.insert("votes", votes.to_row(vote))
 
 
 def _folded(copy: Copy, run: str) -> tuple[RunRecord, dict[str, ActionFile]]:
