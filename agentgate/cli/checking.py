@@ -14,16 +14,18 @@ from agentgate.core.verification import KINDS, Break, Verification
 from agentgate.printable import clipped, printable
 
 _LONGEST = 400
+_file = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 @click.command(short_help="Recompute the record and the state tables.")
 @url
+@click.option("--keyring", metavar="FILE", type=_file, help="The keyring file: whose signatures of votes are checked.")
 @as_json
 @answering
-def verify(*, url: str, json: bool) -> int:
+def verify(*, url: str, keyring: Path | None, json: bool) -> int:
     """Recompute the record: links, payloads, documents, and the state tables against the events."""
     with progress("events") as told:
-        found = agentgate.verify(url, on_progress=told, sealing=sealing())
+        found = agentgate.verify(url, on_progress=told, sealing=sealing(), keyring=keyring)
     if json:
         say_json(found.to_json())
     else:
@@ -39,6 +41,9 @@ def _verified(found: Verification) -> Iterator[str]:
     counted = ((found.runs, "runs"), (found.events, "events"), (found.payloads, "payloads"))
     looked = ", ".join(f"{count:,} {what}" for count, what in (*counted, (found.documents, "documents")))
     sealed = f"; not opened, for want of their key: {found.sealed:,} sealed payloads" if found.sealed else ""
+    if found.signatures or found.unverified:
+        votes = f"; {found.signatures:,} signatures of votes"
+        sealed += votes + (f", and {found.unverified:,} more whose key is not here" if found.unverified else "")
     yield f"{'verified' if found.ok else 'NOT VERIFIED'}: {looked}{sealed}"
 
 
@@ -48,7 +53,7 @@ def _place(one: Break) -> str:
 
 
 @click.command(short_help="Ask another policy about recorded decisions.")
-@click.argument("policy", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path))
+@click.argument("policy", type=_file)
 @url
 @some_tenant
 @run_name

@@ -31,6 +31,7 @@ from agentgate.core.counting import fold_run
 from agentgate.core.fold import fold_action, with_tenant
 from agentgate.core.grantbook import GRANT_EVENTS, GrantBook
 from agentgate.core.keybook import KEY_EVENTS, KeyBook
+from agentgate.core.polling import check_polled
 from agentgate.core.records import ActionFile, ActionRecord, RunRecord
 from agentgate.core.verification import Break
 from agentgate.errors import Damaged
@@ -54,6 +55,7 @@ class Follower:
         key: returns a tenant's fingerprint key, None where it has none.
         spec: returns what a spec says, None where it is not stored.
         sealing: the keys that open what is sealed, as far as they are there.
+        signed: checks the signature of a vote.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Follower:
         key: Callable[[str], bytes | None],
         spec: Callable[[bytes], SpecSaid | None],
         sealing: SealingKeys | None = None,
+        signed: Callable[[Event], Iterator[Finding]] = lambda _event: iter(()),
     ) -> None:
         self.run = run
         self.head = start(ledger, run)
@@ -88,6 +91,7 @@ class Follower:
         self._key = key
         self._spec = spec
         self._sealing = sealing
+        self._signed = signed
         self.sealed = 0
         self._fence = 0
 
@@ -212,6 +216,10 @@ class Follower:
         action = after.action
         self._tell(event, check_action(event, action, ledger=self._ledger))
         self._tell(event, _check_place(event, before, after))
+        if before is not None:
+            self._tell(event, check_polled(event, before))
+        if event.type == "voted" and "signature" in event.body:
+            self._tell(event, self._signed(event))
         if event.type == "started":
             if after.action.fence is None or after.action.fence <= self._fence:
                 self.broken("fence", event.n, "started: its fence does not grow over those before it")
@@ -287,6 +295,7 @@ def _check_place(event: Event, before: ActionFile | None, after: ActionFile) -> 
     until_us = {
         "action_expired": expires_at_us,
         "question_expired": None if question is None else question.expires_at_us,
+        "grant_expired": None if question is None else question.until_us,
     }.get(event.type)
     if until_us is not None and until_us > event.at_us:
         yield "time", "it had not expired yet"

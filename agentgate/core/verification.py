@@ -34,6 +34,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "time": "time went back, or something ends before it begins or lasts after it ended",
         "fence": "a fence that does not grow",
         "digest": "an event binds something else than it says",
+        "vote": "a vote that does not count, or a decision without the votes that it needs",
+        "signature": "a vote was not signed by the key that it names, or the key is another's",
         "fingerprint": "a fingerprint was not made of what it stands for, or its key is gone",
         # what lies beside them
         "payload": "a payload is missing, changed, named by no event, or sealed or unsealed against its spec",
@@ -93,6 +95,8 @@ class Verification:
         payloads: rows compared with the events that name them.
         documents: rows compared with their digests.
         sealed: of the payloads, those whose key was not given: that they are there is all that was seen.
+        signatures: of votes, checked by the keys of the keyring, or by those in the ledger.
+        unverified: signatures whose key is in neither.
         breaks: the first of each kind in each run, at most `MOST`.
         omitted: breaks found beyond those.
     """
@@ -105,6 +109,8 @@ class Verification:
     breaks: tuple[Break, ...]
     omitted: int = 0
     sealed: int = 0
+    signatures: int = 0
+    unverified: int = 0
 
     @property
     def ok(self) -> bool:
@@ -113,7 +119,8 @@ class Verification:
 
     def to_json(self) -> dict[str, Json]:
         """Return all of it as JSON."""
-        named = ("ledger", "runs", "events", "payloads", "documents", "sealed", "omitted")
+        looked = ("ledger", "runs", "events", "payloads", "documents")
+        named = (*looked, "sealed", "signatures", "unverified", "omitted")
         counts: dict[str, Json] = {name: getattr(self, name) for name in named}
         return counts | {"ok": self.ok, "breaks": [one.to_json() for one in self.breaks]}
 

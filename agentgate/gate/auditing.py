@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from agentgate.core.binding import SpecSaid, read_spec
+from agentgate.core.binding import Finding, SpecSaid, read_spec
+from agentgate.core.polling import check_signature
 from agentgate.core.verification import Break, Findings
 from agentgate.digests import DOCUMENT_KINDS, document_digest
 from agentgate.errors import Damaged
+from agentgate.event import Event
+from agentgate.keyring import Keyring
 from agentgate.sealing import SealingKeys
+from agentgate.signing import key_hash
 from agentgate.store import inspecting, sweeping
 from agentgate.store.engine import Database
 from agentgate.store.schema import documents, tenants
@@ -32,6 +36,7 @@ class Audit:
         on_progress: told after each page of events, where somebody asked.
         total: how many events there were at the beginning, where somebody asked.
         sealing: the keys that open what is sealed, as far as they were given.
+        keyring: the keys of people, where one was given.
     """
 
     database: Database
@@ -39,6 +44,7 @@ class Audit:
     on_progress: Progress | None = None
     total: int = 0
     sealing: SealingKeys | None = None
+    keyring: Keyring | None = None
     findings: Findings = field(default_factory=Findings)
     runs: int = 0
     events: int = 0
@@ -46,10 +52,12 @@ class Audit:
     sealed: int = 0
     documents: "Documents" = field(init=False)
     keys: "Keys" = field(init=False)
+    signed: "Signed" = field(init=False)
 
     def __post_init__(self) -> None:
         self.documents = Documents(self)
         self.keys = Keys(self)
+        self.signed = Signed(self)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -177,3 +185,30 @@ class Keys:
             with self._audit.read() as connection:
                 self._rows[tenant] = inspecting.tenant(connection, tenant)
         return self._rows[tenant]
+
+
+class Signed:
+    """The signatures of votes, and the public keys that they are checked by."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._publics: dict[bytes, bytes] | None = None
+        self.verified = 0
+        self.unverified = 0
+
+    def check(self, event: Event) -> Iterator[Finding]:
+        """Check the signature of a vote, where its public key is at hand; count it in any case."""
+        found = check_signature(event, self._audit.keyring, self._known())
+        if found is None:
+            self.unverified += 1
+            return
+        self.verified += 1
+        yield from found
+
+    def _known(self) -> dict[bytes, bytes]:
+        """Read the public keys of the ledger's table, once: whether somebody trusts them is no matter here."""
+        if self._publics is None:
+            with self._audit.read() as connection:
+                publics = [row[1] for row in sweeping.all_keys(connection)[0] if type(row[1]) is bytes]
+            self._publics = {key_hash(public): public for public in publics}
+        return self._publics

@@ -6,9 +6,11 @@ from contextlib import closing
 from agentgate.core.following import Follower
 from agentgate.core.verification import Verification
 from agentgate.gate.auditing import Audit
+from agentgate.gate.given import check_keyring
 from agentgate.gate.sweeping import SWEEPS, count_events, run_ids, sweep_documents
 from agentgate.gate.walking import Walk
 from agentgate.jcs import encodable
+from agentgate.keyring import KeyringSource
 from agentgate.sealing import SealingSource, sealing_keys
 from agentgate.store import inspecting
 from agentgate.store.engine import Database
@@ -18,7 +20,11 @@ from agentgate.store.version import check_version
 
 
 def verify(
-    url: str, *, on_progress: Callable[[int, int], None] | None = None, sealing: SealingSource | None = None
+    url: str,
+    *,
+    on_progress: Callable[[int, int], None] | None = None,
+    sealing: SealingSource | None = None,
+    keyring: KeyringSource | None = None,
 ) -> Verification:
     """Recompute everything that a ledger holds, and say where it contradicts itself.
 
@@ -31,20 +37,23 @@ def verify(
         on_progress: called after each page with how many events were followed, and how many there were; what it
             raises ends the verification.
         sealing: the keys that open what is sealed. What is sealed by another key is counted, and no break.
+        keyring: the keys of people, or the path of their file: whose signatures are checked, and whose they are.
+            Those of other keys are checked where the ledger holds the key, else counted, and no break.
 
     Returns:
         What was looked at, and the first break of each kind in each run; damage is a break, never an exception.
 
     Raises:
+        KeyringRefused: the keyring cannot be loaded.
         WrongSchema: the tables are missing, older or newer than this code's.
         UnsafeStore: there is no such database, or it lies where a ledger must not.
         Unavailable: the database could not be had.
     """
-    keys = sealing_keys(sealing)
+    keys, ring = sealing_keys(sealing), check_keyring(keyring)
     database = Database(url, read_only=True)
     database.open()
     with closing(database):
-        audit = Audit(database=database, ledger="", on_progress=on_progress, sealing=keys)
+        audit = Audit(database=database, ledger="", on_progress=on_progress, sealing=keys, keyring=ring)
         own: Row | None = None
         with audit.surviving():
             own = _found(audit, database)
@@ -58,6 +67,8 @@ def verify(
             breaks=audit.findings.breaks,
             omitted=audit.findings.omitted,
             sealed=audit.sealed,
+            signatures=audit.signed.verified,
+            unverified=audit.signed.unverified,
         )
 
 

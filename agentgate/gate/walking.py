@@ -112,6 +112,7 @@ class Walk:
             key=self._audit.keys.key,
             spec=self._audit.documents.spec,
             sealing=self._audit.sealing,
+            signed=self._audit.signed.check,
         )
 
     def _take(self, follower: Follower, page: Page) -> set[str]:
