@@ -1,7 +1,4 @@
-"""Cases of other people's loops, "not what was approved". One test per line that this version can meet.
-
-Votes, standing grants and edits are not here yet; what they will rest on is.
-"""
+"""Cases of other people's loops, "not what was approved". One test per line that is not met elsewhere."""
 
 import threading
 from datetime import timedelta
@@ -133,3 +130,19 @@ def test_fifty_scripts_at_once_on_one_granted_action_are_one_effect(world: World
     assert len(outcomes) == 50
     assert {type(outcome).__name__ for outcome in outcomes} <= {"Done", "Running"}
     assert world.downstream.total == 1
+
+
+def test_a_vote_goes_by_what_was_shown_and_never_by_a_place_in_a_list(world: World) -> None:
+    """The list was sorted anew between looking and answering: the answer is still about what was looked at."""
+    with world.gate(policy=ScriptedPolicy(otherwise=ASK)) as gate:
+        run = opened(gate)
+        asked = [gate.call(run, "refund", {"account": name, "cents": 1}, key=name) for name in "abc"]
+        listed = list(gate.approvals.list())
+        for meant, other in zip(listed, reversed(listed), strict=True):
+            if meant.id != other.id:
+                with pytest.raises(agentgate.VoteRefused, match="other_digest"):
+                    gate.approvals.approve(other.id, digest=meant.digest, by="ada", tenant="acme")
+        said = gate.approvals.reject(listed[0].id, digest=listed[0].digest, by="ada", tenant="acme")
+        assert said.action == listed[0].action
+    states = {one.action: world.state(one.action) for one in asked}
+    assert [states[one.action] for one in listed] == ["REFUSED", "HELD", "HELD"]
