@@ -10,8 +10,6 @@ import pytest
 
 import agentgate
 from agentgate import Done, Gate, Held, Proposal, Running, Settings, Swept
-from agentgate.canonical import Json
-from agentgate.gate.ledger import Transaction
 from agentgate.store import overdue
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support import faulty, forking
@@ -129,19 +127,14 @@ def test_a_question_about_an_unknown_outcome_ends_and_leaves_it_unknown(
     def vanish() -> None:
         raise RuntimeError("the connection broke")
 
-    with world.gate(named("vanish", vanish), clock=clock) as gate:
+    settings = agentgate.Settings(grant=timedelta(minutes=1))
+    with world.gate(named("vanish", vanish), clock=clock, settings=settings) as gate:
         unknown = gate.call(opened(gate), "vanish", {})
         assert isinstance(unknown, agentgate.Unknown)
         assert unknown.question is not None
         if answered:
-            until_us = clock.now_us() + 60_000_000
-            body: dict[str, Json] = {"approval": unknown.question.id, "votes": [], "until_us": until_us}
-
-            def add(transaction: Transaction) -> None:
-                transaction.file(unknown.action)
-                transaction.draft.add("approved", body, action=unknown.action)
-
-            gate._shop.ledger.change(opened(gate).id, add)
+            asked = unknown.question
+            gate.approvals.answer(asked.id, digest=asked.digest, verdict="again", by="ada", tenant="acme")
         clock.advance(LOST)
         first = gate.sweep()
         assert first == (Swept(looked=2, grants=1, asked=1) if answered else Swept())
