@@ -86,12 +86,20 @@ def presentation(scene: Scene) -> str:
 
 
 def decision(scene: Scene) -> str:
-    (told,) = scene.told("held", "proposed")
+    """The proposal's own bytes, under the hash of those that stood there."""
+    (told,) = scene.told("granted", "proposed")
     told["body"]["decision"] = {**told["body"]["decision"], "outcome": "allow"}
     row = next(one for one in scene.copy.rows("events") if (one["run"], one["n"]) == (told["run"], told["n"]))
     scene.copy.set("events", "event", row["rowid"], canonical(told))
-    scene.set("actions", "held", state="READY")
-    return "held"
+    return "granted"
+
+
+def event_alone(scene: Scene) -> str:
+    """When it was granted, says the event, under the hash of what it said before; no row holds that."""
+    (told,) = scene.told("granted", "approved")
+    row = next(one for one in scene.copy.rows("events") if (one["run"], one["n"]) == (told["run"], told["n"]))
+    scene.copy.set("events", "event", row["rowid"], canonical(told | {"at_us": told["at_us"] + 1}))
+    return "granted"
 
 
 def expiry(scene: Scene) -> str:
@@ -230,6 +238,28 @@ def stands_for_longer(scene: Scene) -> str:
     return "granted"
 
 
+def digest_kept(scene: Scene) -> str:
+    """People had a year to answer, says the question, under the digest that they were shown."""
+    scene.later = timedelta(days=30)
+    stands_for_longer(scene)
+
+    def stretch(told: Document) -> None:
+        told["body"]["approval"]["expires_at_us"] += YEAR_US
+
+    scene.forge(edited("proposed", stretch, action=scene.actions["granted"]))
+    return "granted"
+
+
+def other_votes_named(scene: Scene) -> str:
+    """The votes that were given stand there, and are enough; the grant names another."""
+
+    def name(told: Document) -> None:
+        told["body"]["votes"] = [*told["body"]["votes"], bytes(32).hex()]
+
+    scene.forge(edited("approved", name, action=scene.actions["granted"]))
+    return "granted"
+
+
 def asked_for_longer(scene: Scene) -> str:
     """The same, and people had a year to answer, says the question; every digest is made anew."""
     stands_for_longer(scene)
@@ -278,7 +308,8 @@ ROWS = (
     Forgery("the arguments, their event and its hash, and the action's digest", arguments_and_event,
             "Damaged", "Damaged"),
     Forgery("what people were shown, after they voted", presentation, "Damaged", "Damaged"),
-    Forgery("the recorded decision, and the state", decision, "Damaged", "Damaged"),
+    Forgery("the recorded decision", decision, "Damaged", "Damaged"),
+    Forgery("an event, under the hash of what it said before", event_alone, "Damaged", "Damaged"),
     Forgery("until when a grant stands", expiry, "Damaged", "Damaged"),
     Forgery("a used grant as if it were unused: action, approval, attempt", rewound, "Damaged", "Damaged"),
     Forgery("the same, and the attempt's events are deleted", rewound_and_deleted, "Damaged", "Damaged"),
@@ -286,6 +317,7 @@ ROWS = (
 CHAIN = (
     Forgery("a grant that no vote led to", granted_by_nobody, "Damaged", "Damaged"),
     Forgery("one vote named twice", granted_by_one_twice, "Damaged", "Damaged"),
+    Forgery("a grant that names a vote that is not there", other_votes_named, "Damaged", "Damaged"),
     Forgery("votes that nobody gave", votes_nobody_gave, "Done", "Damaged"),
     Forgery("the same, signed by keys that somebody wrote into the ledger's table", votes_of_keys_in_the_table,
             "Held", "Held"),
@@ -294,7 +326,9 @@ CHAIN = (
     Forgery("a proposal that was never asked about", never_asked, "Held", "Held"),
     Forgery("other arguments under the votes that were given", other_arguments, "Done", "Damaged"),
     Forgery("a grant that stands longer than people gave it", stands_for_longer, "Held", "Held"),
-    Forgery("the same, and a longer time to answer", asked_for_longer, "Done", "Damaged"),
+    Forgery("the same, and a longer time to answer, under the digest that was shown", digest_kept,
+            "Damaged", "Damaged"),
+    Forgery("the same, and every digest made anew", asked_for_longer, "Done", "Damaged"),
     Forgery("a used grant as if it were unused, without the attempt's events", rewound_with_its_events, "Done", "Done"),
 )
 # fmt: on
