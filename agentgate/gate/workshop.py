@@ -192,6 +192,7 @@ class Workshop:
             shop = copy.copy(self)
             shop.keys = {}
             shop.ledger = ledger = self.ledger.inside(database)
+            shop.mind = dataclasses.replace(self.mind, ledger=ledger)
             shop.performer = dataclasses.replace(self.performer, ledger=ledger, within=True)
             prober = dataclasses.replace(self.executor.prober, ledger=ledger, performer=shop.performer)
             shop.executor = dataclasses.replace(self.executor, ledger=ledger, performer=shop.performer, prober=prober)

@@ -21,6 +21,7 @@ import agentgate
 from agentgate import Decision, Done, Gate, Held, PolicyRequest, Refused, Requirement, VoteRefused
 from agentgate.core.proposing import Chance, Thought
 from agentgate.gate import claiming
+from agentgate.gate.grants import Grounds
 from support.worlds import PRINCIPAL, World, made, named
 
 STORIES = 60
@@ -236,7 +237,8 @@ def broken(folder: Path) -> bool:
 def test_a_claim_that_takes_any_grant_for_the_one_that_is_asked_for_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claiming, "_granted", lambda file, _judgement: file.question is not None)
+    monkeypatch.setattr(Grounds, "answers", lambda grounds, _wanted: grounds.history.file.question is not None)
+    monkeypatch.setattr(Grounds, "proven", lambda *_any: None)
     assert broken(tmp_path)
 
 
