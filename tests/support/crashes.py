@@ -15,6 +15,7 @@ import agentgate
 from agentgate import Effect, Function, Gate, NoEffect, Probe, Run, Transactional
 from agentgate.clock import Clock
 from agentgate.gate.questions import Question
+from agentgate.policy.loading import PolicySource
 from agentgate.store import sqlite
 from agentgate.testing import Downstream, ScriptedPolicy
 from agentgate.tools.decorator import AnyTool
@@ -42,6 +43,8 @@ class Command:
         prepare: how the ledger comes to stand as it does before.
         declared: what its tool declares beside the usual.
         asks: whether the policy asks for a person.
+        policy: makes the policy of its gate, where that says more.
+        also: what the record says beside a state, by a word and a query that counts it.
         fails: whether the effect ends with a clean failure.
         dedupes: whether the downstream knows our key.
         transactional: whether the effect is a row in the ledger's own database.
@@ -55,6 +58,8 @@ class Command:
     prepare: Prepare = lambda _world, _gate, _run: None
     declared: dict[str, Any] = field(default_factory=dict)
     asks: bool = False
+    policy: Callable[[World], PolicySource] | None = None
+    also: tuple[str, str] | None = None
     fails: bool = False
     dedupes: bool = False
     transactional: bool = False
@@ -100,7 +105,13 @@ class Command:
 
     def gate(self, world: World, *, clock: Clock | None = None, **options: Any) -> Gate:
         decision = agentgate.require_approval("big") if self.asks else agentgate.allow()
-        return world.gate(self.tool(world, **options), policy=ScriptedPolicy(otherwise=decision), clock=clock)
+        policy = ScriptedPolicy(otherwise=decision) if self.policy is None else self.policy(world)
+        return world.gate(self.tool(world, **options), policy=policy, clock=clock)
+
+    @property
+    def holds(self) -> bool:
+        """Whether its policy asks people."""
+        return self.asks or self.policy is not None
 
     def left(self, world: World) -> str:
         """Say what the record says of what the command is about."""
@@ -108,7 +119,8 @@ class Command:
             rows = world.sql("SELECT state FROM agentgate_runs WHERE name = ?", FRESH)
         else:
             rows = world.sql("SELECT state FROM agentgate_actions WHERE key_text = ? ORDER BY revision LIMIT 1", KEY)
-        return str(rows[0][0]) if rows else "nothing"
+        state = str(rows[0][0]) if rows else "nothing"
+        return state if self.also is None else f"{state}; {self.also[0]}: {world.value(self.also[1])}"
 
     def beside(self, world: World) -> int:
         """Count what a batch left beside that action."""

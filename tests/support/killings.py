@@ -34,6 +34,7 @@ from support.crashes import (
     tables,
 )
 from support.crashrow import Row
+from support.verdicts import VERDICTS
 from support.worlds import World
 
 
@@ -278,6 +279,7 @@ COMMANDS = (
         Row(killed=NONE,         commits=0,                left="READY",     next="Done",    effects=1),
         Row(killed=RECORDED,     commits=1,                left="REFUSED",   next="Refused", effects=0),
     )),
+    *VERDICTS,
 )
 # fmt: on
 
