@@ -16,7 +16,7 @@ from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, Att
 from agentgate.core.retrying import Ending, ending
 from agentgate.core.veiling import OPEN, Veil, veil_of
 from agentgate.digests import SALT_BYTES
-from agentgate.errors import Damaged, NotFound, Sealed
+from agentgate.errors import Damaged, NotFound, Sealed, Unavailable
 from agentgate.event import Event, decode, event_hash
 from agentgate.observation import Error, Observation
 from agentgate.outcome import Approval, Done, Failed, Held, Late, Outcome, Proposal, Refused, Running, Source, Unknown
@@ -317,6 +317,11 @@ class Reader:
         if body["digest"] != action.digest.hex() or _bound(action, found, ledger) != action.digest:
             raise Damaged(where, "its row is not what was proposed")
         return found
+
+
+def unreadable(error: Unavailable) -> Unavailable:
+    """Say that what was asked for was done, and that only what to answer could not be read."""
+    return Unavailable("answer", f"it was done and is on record; only what to answer could not be read ({error})")
 
 
 def as_edited(outcome: Outcome, action: ActionRecord) -> Outcome:

@@ -16,8 +16,9 @@ from agentgate.clock import new_id, to_datetime, to_us
 from agentgate.core.budgets import Budget, Place, account
 from agentgate.core.draft import RECORDED_BOUNDS, Payload
 from agentgate.core.grantbook import row_of
-from agentgate.errors import Damaged, Misuse, NotFound, NotPossible
+from agentgate.errors import Damaged, Misuse, NotFound, NotPossible, Unavailable
 from agentgate.event import decode, event_hash
+from agentgate.gate.answers import unreadable
 from agentgate.gate.covering import payload_of, said
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
@@ -118,6 +119,8 @@ class Grants:
             Misuse: something that is missing, or is none; it is named.
             NotFound: no such tool on record, or no such action of this tenant.
             NotPossible: the tool has as many grants that stand as it may have.
+            Unavailable: the database could not be had. With the reason ``commit`` the grant may be on record, with
+                ``answer`` it is: look at the list before you add it again.
         """
         ledger = self._ledger
         spec, predicate = self._about(tool, namespace, where, action, check_tenant(tenant))
@@ -138,7 +141,7 @@ class Grants:
         body |= {} if action is None else {"like": action}
 
         ledger.change(ledger.id, partial(_grant, body=body, until=until, payloads=payloads))
-        return self._read(id_)
+        return self._answer(id_)
 
     def _about(
         self, tool: object, namespace: object, where: Mapping[str, object] | None, action: str | None, tenant: str
@@ -202,7 +205,14 @@ class Grants:
             _bound(transaction, tenant, id, most=0, used=stored.used, by=given_by)
 
         ledger.change(ledger.id, revoked)
-        return self._read(id)
+        return self._answer(id)
+
+    def _answer(self, id: str) -> StandingGrant:
+        """Read a grant once what was asked for is on record."""
+        try:
+            return self._read(id)
+        except Unavailable as error:
+            raise unreadable(error) from error
 
     def _read(self, id: str) -> StandingGrant:
         ledger = self._ledger

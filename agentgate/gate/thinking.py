@@ -69,6 +69,7 @@ class Mind:
         tools: what it knows.
         policy: who may say no.
         providers: who tells the policy its facts.
+        own: the facts that the gate tells it from the ledger; where that cannot be had, nobody has denied anything.
         is_pinned: whether it claims with this policy only while it is the active one.
     """
 
@@ -77,6 +78,7 @@ class Mind:
     tools: ToolSet
     policy: Policy
     providers: Mapping[str, FactProvider]
+    own: Mapping[str, FactProvider]
     is_pinned: bool = False
 
     @property
@@ -213,7 +215,7 @@ class Mind:
             at_us=clock.now_us(),
         )
         names = self.policy.facts
-        gathered = gather(names, self.providers, request, within=self.settings.fact_within, clock=clock)
+        gathered = gather(names, self.providers, request, within=self.settings.fact_within, clock=clock, own=self.own)
         facts = canonical(dict(gathered.values))
         told = parse(facts, bounds=RECORDED_BOUNDS)  # as a recheck reads them: members in canonical order
         assert type(told) is dict

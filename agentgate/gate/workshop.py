@@ -18,7 +18,7 @@ from agentgate.core.draft import Plan
 from agentgate.core.records import ActionFile
 from agentgate.errors import Misuse, Unavailable
 from agentgate.gate import covering, opening
-from agentgate.gate.answers import Reader
+from agentgate.gate.answers import Reader, unreadable
 from agentgate.gate.batching import Batcher
 from agentgate.gate.calls import Call, intent_of, intents_of
 from agentgate.gate.channels import Channel, Courier
@@ -108,7 +108,8 @@ class Workshop:
             settings=settings,
             tools=ToolSet(tools),
             policy=load_policy(policy),
-            providers={FACT: covering.provider(ledger), **facts},
+            providers=facts,
+            own={FACT: covering.provider(ledger)},
             is_pinned=pinned,
         )
         opening.register(ledger, self.mind.tools, lease=settings.lease)
@@ -315,9 +316,7 @@ class Workshop:
         except Unavailable as error:
             if self.performer.within:  # nothing is on record until the caller commits
                 raise
-            raise Unavailable(
-                "answer", f"it was done and is on record; only what to answer could not be read ({error})"
-            ) from error
+            raise unreadable(error) from error
 
     def key(self, tenant: str) -> bytes | None:
         """Return a tenant's fingerprint key."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from agentgate.canonical import Json, snapshot
@@ -43,6 +44,7 @@ def gather(
     within: timedelta,
     clock: Clock,
     threads: Threads = SHARED,
+    own: Mapping[str, FactProvider] = MappingProxyType({}),
 ) -> Gathered:
     """Fetch the facts a policy declares, one after another; the first that fails denies.
 
@@ -53,9 +55,13 @@ def gather(
         within: how long each provider may take.
         clock: whose monotonic reading judges that.
         threads: where providers run.
+        own: of the gate itself: what they raise says nothing of the request, and is raised.
     """
     values: dict[str, Json] = {}
     for name in names:
+        if name in own:
+            values[name] = snapshot(own[name](request))
+            continue
         provider = providers.get(name)
         if provider is None:
             return Gathered(values=values, refusal=_unavailable(name, "nobody provides it"))

@@ -24,7 +24,7 @@ IO, LOCKED = "disk I/O error", "database is locked"
 WORDS = (IO, "database or disk is full", LOCKED)
 LEASE = timedelta(seconds=61)
 PATIENCE_US = 5_000
-STEPWISE = ("sweep",)
+STEPWISE = ("sweep", "execute, the policy now asks for others")
 """Each of its steps stands, whatever becomes of the next: an error may follow what is on record."""
 ONCE_ELSEWHERE = ("call", "call, the tool is transactional")
 """Their single failures, in all words, are the neighbours' of this file."""

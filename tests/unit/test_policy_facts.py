@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentgate.clock import SystemClock
+from agentgate.errors import Unavailable
 from agentgate.policy.deadline import Threads
 from agentgate.policy.facts import FactProvider, Gathered, gather
 from agentgate.policy.request import PolicyRequest
@@ -125,3 +126,19 @@ def test_what_was_fetched_before_the_failure_is_kept_and_nothing_after_it_is_ask
     assert gathered.values == {"first": 1}
     assert gathered.refusal is not None
     assert asked == []
+
+
+def test_what_the_gates_own_fact_raises_is_raised_and_denies_nothing() -> None:
+    def unreachable(_request: PolicyRequest) -> object:
+        raise Unavailable("database", "locked")
+
+    with pytest.raises(Unavailable, match="locked"):
+        gather(
+            ("f",),
+            {},
+            request(),
+            within=LONG,
+            clock=SystemClock(),
+            threads=Threads(),
+            own={"f": unreachable},
+        )
