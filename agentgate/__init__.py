@@ -94,7 +94,7 @@ _HOMES = MappingProxyType(
         "SignedVote": "agentgate.signing",
         "SigningKey": "agentgate.signing",
         "SpecRefused": "agentgate.errors",
-        "StandingGrant": "agentgate.gate.granting",
+        "StandingGrant": "agentgate.gate.granted",
         "Swept": "agentgate.gate.overdue",
         "Tool": "agentgate.tools.decorator",
         "ToolError": "agentgate.observation",

@@ -83,7 +83,7 @@ from agentgate.gate.activating import (
 from agentgate.gate.calls import Call as Call
 from agentgate.gate.channels import Channel as Channel
 from agentgate.gate.face import Gate as Gate
-from agentgate.gate.granting import StandingGrant as StandingGrant
+from agentgate.gate.granted import StandingGrant as StandingGrant
 from agentgate.gate.inbox import Waiting as Waiting
 from agentgate.gate.keyring import KeyTable as KeyTable
 from agentgate.gate.keyring import ListedKey as ListedKey

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from agentgate.sealing import SealingKeys
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SPAN = re.compile(r"([0-9]{1,6})([smhd])")
+_UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _FILE = "@"
 _KEY_FILE = f"{__name__}.sealing-key"
 LONGEST_NOTE = 2_000
@@ -102,14 +105,34 @@ def _what(_context: click.Context, parameter: click.Parameter, value: str) -> st
     return _checked(lambda name: check_name(name, field), value)
 
 
-def _id(_context: click.Context, parameter: click.Parameter, value: str) -> str:
-    field = parameter.human_readable_name
-    found = value.strip().lower()
-    if "://" in value:
-        raise refusal(field, "this is a URL", f"give {field} first and the URL last")
-    if _ID.fullmatch(found) is None:
-        raise refusal(field, "no action's id", "give the 36 characters that `agentgate show RUN` lists")
+def _id_of(whose: str, listed: str) -> Callable[[click.Context, click.Parameter, str], str]:
+    def checked(_context: click.Context, parameter: click.Parameter, value: str) -> str:
+        field = parameter.human_readable_name
+        found = value.strip().lower()
+        if "://" in value:
+            raise refusal(field, "this is a URL", f"give {field} first and the URL last")
+        if _ID.fullmatch(found) is None:
+            raise refusal(field, f"no {whose}'s id", f"give the 36 characters that `agentgate {listed}` lists")
+        return found
+
+    return checked
+
+
+def some_action(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Take an action's id, or none."""
+    found = None if value is None else value.strip().lower()
+    if found is not None and _ID.fullmatch(found) is None:
+        raise refusal(parameter.opts[0], "no action's id", "give the 36 characters that `agentgate show RUN` lists")
     return found
+
+
+def _span(_context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+    if value is None:
+        return None
+    found = _SPAN.fullmatch(value.strip())
+    if found is None:
+        raise refusal(parameter.opts[0], "no span of time", "give a whole number and its unit: 90s, 30m, 12h or 7d")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def _checked(check: Callable[[str], str], value: str, *, field: str = "") -> str:
@@ -170,7 +193,10 @@ as_json = click.option("--json", is_flag=True, help="Write JSON instead of text.
 by = click.option("--by", metavar="NAME", callback=_by, help="Who does this; stands in the record for ever.")
 some_by = click.option("--by", metavar="NAME", callback=_some_by, help="Who does this; needed with --db.")
 what = click.argument("what", callback=_what)
-action_id = click.argument("id", callback=_id)
+action_id = click.argument("id", callback=_id_of("action", "show RUN"))
+grant_id = click.argument("id", callback=_id_of("standing grant", "grants list"))
+how_long = click.option("--for", "span", metavar="SPAN", callback=_span, help="How long from now: 30m, 2h, 7d.")
+why = click.option("--why", metavar="TEXT", default="", callback=_note, help="Why, in words; kept beside the record.")
 
 
 def common(command: Command) -> Command:

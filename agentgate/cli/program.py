@@ -17,6 +17,7 @@ from agentgate.cli.keys import keys
 from agentgate.cli.looking import events, runs, show, waiting
 from agentgate.cli.making import demo, migrate, seal_key
 from agentgate.cli.policies import policy
+from agentgate.cli.standing import grants
 from agentgate.cli.stopping import pause, resume, sweep
 from agentgate.cli.terminal import Unwritten, complain, leave, open_closed, prepare, say_json
 
@@ -35,7 +36,7 @@ def program() -> None:
 
 
 _LOOKING = (runs, show, events, waiting, verify, recheck)
-_ACTING = (cancel, reconcile, abandon, close, pause, resume, policy, sweep)
+_ACTING = (cancel, reconcile, abandon, close, pause, resume, policy, grants, sweep)
 
 for _command in (migrate, seal_key, keys, demo, *_LOOKING, *_ACTING):
     program.add_command(_command)

@@ -6,10 +6,9 @@ cover a request is a fact that a policy declares; it is recorded with the decisi
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from agentgate.canonical import Json, canonical, parse
 from agentgate.clock import new_id, to_datetime, to_us
@@ -19,56 +18,18 @@ from agentgate.core.grantbook import row_of
 from agentgate.errors import Damaged, Misuse, NotFound, NotPossible, Unavailable
 from agentgate.event import decode, event_hash
 from agentgate.gate.answers import unreadable
-from agentgate.gate.covering import payload_of, said
+from agentgate.gate.covering import said
+from agentgate.gate.granted import Meant, StandingGrant, granted, meant
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.policy.grants import Predicate, account_of, exactly, predicate_of
 from agentgate.store import actions, budgets, events, grants
-from agentgate.store.grants import MOST_LIVE, StoredGrant
+from agentgate.store.grants import MOST_LIVE
 from agentgate.store.schema import standing
 from agentgate.tools.declared import undeclared
 from agentgate.tools.registry import ToolSet
 from agentgate.tools.spec import ToolSpec, from_document
-
-Standing: TypeAlias = Literal["live", "used_up", "over", "revoked"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandingGrant:
-    """A standing grant.
-
-    Args:
-        id: its id.
-        state: ``live``, ``used_up``, ``over`` or ``revoked``.
-        tenant: whose actions it covers.
-        principal: of this principal alone; None for everybody of the tenant.
-        namespace: the tool's server.
-        tool: the tool's name.
-        spec: digest of the definition that it was given for, in hex: a changed tool is not covered.
-        where: what the arguments must be like; None where that is erased, or sealed by a key that is not at hand.
-        uses: how many it has.
-        left: how many of them are left.
-        until: when it is over.
-        by: who gave it.
-        why: in words; None where they are erased or sealed.
-        like: the action whose arguments it was given for.
-    """
-
-    id: str
-    state: Standing
-    tenant: str
-    principal: str | None
-    namespace: str
-    tool: str
-    spec: str
-    where: Mapping[str, Json] | None = field(repr=False)
-    uses: int
-    left: int
-    until: datetime
-    by: str
-    why: str | None = field(repr=False)
-    like: str | None
 
 
 class Grants:
@@ -95,6 +56,7 @@ class Grants:
         where: Mapping[str, object] | None = None,
         action: str | None = None,
         principal: str | None = None,
+        spec: str | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> StandingGrant:
         """Say yes in advance to calls of a tool; give the predicate, or an action whose very arguments are meant.
@@ -110,6 +72,7 @@ class Grants:
                 part of them must be named by a path. With ``"rest": "any"`` beside it the others may be anything.
             action: an action's id: its tool and exactly its arguments, unless ``where`` says otherwise.
             principal: of this principal alone.
+            spec: the digest, in hex, of the tool's definition that whoever gives it has seen; another is refused.
             tenant: whose calls.
 
         Returns:
@@ -118,22 +81,23 @@ class Grants:
         Raises:
             Misuse: something that is missing, or is none; it is named.
             NotFound: no such tool on record, or no such action of this tenant.
-            NotPossible: the tool has as many grants that stand as it may have.
+            NotPossible: the tool has as many grants that stand as it may have, or is another than was seen.
             Unavailable: the database could not be had. With the reason ``commit`` the grant may be on record, with
                 ``answer`` it is: look at the list before you add it again.
         """
         ledger = self._ledger
-        spec, predicate = self._about(tool, namespace, where, action, check_tenant(tenant))
-        _check_names(spec, predicate, sealed=ledger.sealing is not None)
+        found, predicate = self._about(tool, namespace, where, action, check_tenant(tenant))
+        if spec not in {None, found.digest.hex()}:
+            raise NotPossible(f"tool {found.name}", "give it", "another than was shown", "look at it again")
         texts = ledger.payload("texts", canonical({"why": _reason(why)}))
         payloads = (ledger.payload("facts", canonical(predicate.to_json())), texts)
         id_, given_by = new_id(ledger.clock), check_name(by, "by")
         body: dict[str, Json] = {
             "id": id_,
             "tenant": tenant,
-            "namespace": spec.namespace,
-            "tool": spec.name,
-            "spec": spec.digest.hex(),
+            "namespace": found.namespace,
+            "tool": found.name,
+            "spec": found.digest.hex(),
             "uses": _uses(uses),
             "by": given_by,
         }
@@ -143,7 +107,31 @@ class Grants:
         ledger.change(ledger.id, partial(_grant, body=body, until=until, payloads=payloads))
         return self._answer(id_)
 
+    def preview(
+        self,
+        *,
+        tool: str | None = None,
+        namespace: str = "",
+        where: Mapping[str, object] | None = None,
+        action: str | None = None,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Meant:
+        """Say what `add` would say yes to, and give nothing; the arguments are those of `add`.
+
+        Raises:
+            Misuse: something that is missing, or is none; it is named.
+            NotFound: no such tool on record, or no such action of this tenant.
+        """
+        return meant(*self._about(tool, namespace, where, action, check_tenant(tenant)))
+
     def _about(
+        self, tool: object, namespace: object, where: Mapping[str, object] | None, action: str | None, tenant: str
+    ) -> tuple[ToolSpec, Predicate]:
+        spec, predicate = self._meant(tool, namespace, where, action, tenant)
+        _check_names(spec, predicate, sealed=self._ledger.sealing is not None)
+        return spec, predicate
+
+    def _meant(
         self, tool: object, namespace: object, where: Mapping[str, object] | None, action: str | None, tenant: str
     ) -> tuple[ToolSpec, Predicate]:
         if (tool is None) == (action is None):
@@ -169,17 +157,33 @@ class Grants:
         return self._list(whose, ended=ended)
 
     def _list(self, tenant: str | None, *, ended: bool) -> Iterator[StandingGrant]:
-        after = ""
+        about, after = {"ledger": self._ledger.id}, ""
         while True:
             with self._ledger.database.read() as connection:
-                page = grants.page(connection, ledger=self._ledger.id, kind="facts", after=after)
-            for stored in page:
-                one = self._read(stored.id)
+                facts = grants.page(connection, **about, kind="facts", after=after)
+                texts = grants.page(connection, **about, kind="texts", after=after)
+            for with_facts, with_texts in zip(facts, texts, strict=True):
+                one = granted(self._ledger, with_facts, with_texts, id=with_facts.id)
                 if tenant in {None, one.tenant} and (ended or one.state == "live"):
                     yield one
-            if not page:
+            if not facts:
                 return
-            after = page[-1].id
+            after = facts[-1].id
+
+    def show(self, id: str, *, tenant: str = DEFAULT_TENANT) -> StandingGrant:
+        """Read one standing grant, whether it stands or not.
+
+        Raises:
+            NotFound: no such grant of this tenant.
+            Damaged: what lies there of it contradicts itself.
+        """
+        check_tenant(tenant)
+        with self._ledger.database.read() as connection:
+            found = None if type(id) is not str else grants.one(connection, id, ledger=self._ledger.id, kind="facts")
+        grant = None if found is None else self._read(id)
+        if grant is None or grant.tenant != tenant:
+            raise NotFound("standing grant", str(id)[:64])
+        return grant
 
     def revoke(self, id: str, *, by: str, why: str = "", tenant: str = DEFAULT_TENANT) -> StandingGrant:
         """Take a standing grant back: no claim after this one uses it. What has used it has, and is not undone.
@@ -215,38 +219,11 @@ class Grants:
             raise unreadable(error) from error
 
     def _read(self, id: str) -> StandingGrant:
-        ledger = self._ledger
-        with ledger.database.read() as connection:
-            facts = grants.one(connection, id, ledger=ledger.id, kind="facts")
-            texts = grants.one(connection, id, ledger=ledger.id, kind="texts")
-        event = None if facts is None else said(facts)
-        if facts is None or texts is None or event is None:
-            raise Damaged(f"standing grant {id}", "its event is missing, or not what its row says")
-        body: Mapping[str, Any] = event.body
-        left = max(0, (facts.most or 0) - facts.used)
-        where, words = payload_of(event, facts, ledger.sealing), payload_of(event, texts, ledger.sealing)
-        return StandingGrant(
-            id=id,
-            state=_state(facts, left=left, over=body["until_us"] <= ledger.clock.now_us()),
-            tenant=body["tenant"],
-            principal=body.get("principal"),
-            namespace=body["namespace"],
-            tool=body["tool"],
-            spec=body["spec"],
-            where=where,
-            uses=body["uses"],
-            left=left,
-            until=to_datetime(body["until_us"]),
-            by=body["by"],
-            why=None if words is None else words.get("why"),
-            like=body.get("like"),
-        )
-
-
-def _state(stored: StoredGrant, *, left: int, over: bool) -> Standing:
-    if stored.revoked:
-        return "revoked"
-    return "over" if over else "live" if left else "used_up"
+        about = {"ledger": self._ledger.id}
+        with self._ledger.database.read() as connection:
+            facts = grants.one(connection, id, **about, kind="facts")
+            texts = grants.one(connection, id, **about, kind="texts")
+        return granted(self._ledger, facts, texts, id=id)
 
 
 def _bound(transaction: Transaction, tenant: str, grant: str, *, most: int, used: int, by: str) -> None:

@@ -21,7 +21,7 @@ MOST_SHOWN = 16
 REASON = "standing_grant"
 TESTS = ("equals", "one_of", "at_most", "at_least")
 _ANY = "any"
-_REMEDY = "write it as {'path': '/cents', 'at_most': 5000}"
+_REMEDY = 'write it as {"path": "/cents", "at_most": 5000}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +94,9 @@ def predicate_of(value: object) -> Predicate:
         Misuse: a field is none of these; it is named, with the remedy.
     """
     if not isinstance(value, Mapping) or not {"where"} <= value.keys() <= {"where", "rest"}:
-        raise Misuse("where: give {'where': [...]}, and 'rest': 'any' if the other arguments may be anything")
+        raise Misuse('where: give {"where": [...]}, and "rest": "any" if the other arguments may be anything')
     if value.get("rest", _ANY) != _ANY:
-        raise Misuse("where.rest: write 'any', or leave it out: then nothing else is covered")
+        raise Misuse('where.rest: write "any", or leave it out: then nothing else is covered')
     listed = value["where"]
     if type(listed) is not list or len(listed) > MAX_ITEMS:
         raise Misuse(f"where.where: give a list of at most {MAX_ITEMS} conditions")

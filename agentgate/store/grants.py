@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from agentgate.core.draft import Payload
 from agentgate.policy.grants import PREFIX
-from agentgate.store.schema import LIVE, budgets, events, payloads, standing
+from agentgate.store.schema import LIVE, budgets, documents, events, payloads, standing
 from agentgate.store.statements import Row, Statement, insert_all
 
 MOST_LIVE = 64
@@ -41,6 +41,8 @@ _FROM = (
         ),
     )
 )
+_WHOLE = (*_SAID, documents.c.content)
+_FROM_ALL = _FROM.outerjoin(documents, documents.c.digest == standing.c.spec)
 _OF_TOOL = (
     LIVE,
     standing.c.tenant == bindparam("tenant"),
@@ -52,9 +54,13 @@ _LIVE = Statement(
     select(*_SAID).select_from(_FROM).where(*_OF_TOOL).order_by(standing.c.until_us, standing.c.id).limit(MOST_LIVE)
 )
 _COUNT = Statement(select(func.count()).select_from(standing).where(*_OF_TOOL))
-_ONE = Statement(select(*_SAID).select_from(_FROM).where(standing.c.id == bindparam("id")))
+_ONE = Statement(select(*_WHOLE).select_from(_FROM_ALL).where(standing.c.id == bindparam("id")))
 _ALL = Statement(
-    select(*_SAID).select_from(_FROM).where(standing.c.id > bindparam("after")).order_by(standing.c.id).limit(_PAGE)
+    select(*_WHOLE)
+    .select_from(_FROM_ALL)
+    .where(standing.c.id > bindparam("after"))
+    .order_by(standing.c.id)
+    .limit(_PAGE)
 )
 _SERVES = Statement(
     select(standing.c.id).where(
@@ -82,6 +88,7 @@ class StoredGrant:
         hash: its event's.
         encoded: its event; None where it is missing.
         payload: the payload of the kind that was asked for; None where it is gone.
+        definition: its tool's, as it lies there; None where that is missing, or was not asked for.
     """
 
     id: str
@@ -91,6 +98,7 @@ class StoredGrant:
     hash: bytes | None
     encoded: bytes | None
     payload: Payload | None
+    definition: bytes | None = None
 
 
 def add(connection: Connection, row: dict[str, object]) -> None:
@@ -137,10 +145,17 @@ def serves(
 
 
 def _stored(row: Row, kind: str) -> StoredGrant:
-    id_, revoked_n, most, used, hash_, encoded, salt, content, sealed_by = row
+    id_, revoked_n, most, used, hash_, encoded, salt, content, sealed_by, *whole = row
     payload = None
     if content is not None:
         payload = Payload(kind=kind, salt=salt or b"", content=content, sealed_by=sealed_by)
     return StoredGrant(
-        id=id_, revoked=revoked_n is not None, most=most, used=used or 0, hash=hash_, encoded=encoded, payload=payload
+        id=id_,
+        revoked=revoked_n is not None,
+        most=most,
+        used=used or 0,
+        hash=hash_,
+        encoded=encoded,
+        payload=payload,
+        definition=whole[0] if whole else None,
     )
