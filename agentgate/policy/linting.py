@@ -1,4 +1,4 @@
-"""What a rule file says that no tool here can mean: a misspelt tool or argument matches nothing, silently.
+"""What a rule file says that cannot be meant: a misspelt tool or argument matches nothing, silently.
 
 A report for people and for CI: findings are values, and a policy with findings still decides.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentgate.canonical import Json, pointer
-from agentgate.policy.matching import Names
+from agentgate.policy.matching import Match, Names
 from agentgate.policy.rulefields import closest
 from agentgate.policy.rules import Rule, RulePolicy
 from agentgate.tools.declared import undeclared
@@ -22,7 +22,7 @@ class Finding:
     Args:
         rule: the rule's name.
         path: JSON Pointer into the file.
-        code: ``unknown_tool``, ``unknown_namespace``, ``unknown_tag`` or ``unknown_argument``.
+        code: ``unknown_tool``, ``unknown_namespace``, ``unknown_tag``, ``unknown_argument`` or ``useless_standing``.
         problem: what is wrong, as a clause.
         remedy: what was probably meant.
     """
@@ -42,7 +42,8 @@ def lint(policy: RulePolicy, toolset: ToolSet) -> tuple[Finding, ...]:
         toolset: every tool of the gate.
 
     Returns:
-        findings in the file's order; none means that every name in a rule is some tool's.
+        findings in the file's order; none means that every name in a rule is some tool's, and that a standing grant
+        can answer wherever a rule lets it.
     """
     tools = tuple(tool.spec for tool in toolset)
     found: list[Finding] = []
@@ -50,6 +51,7 @@ def lint(policy: RulePolicy, toolset: ToolSet) -> tuple[Finding, ...]:
         path = pointer("rules", index, "match")
         found.extend(_unknown_names(rule, path, tools))
         found.extend(_unknown_arguments(rule, path, tools))
+        found.extend(_useless_standing(rule, pointer("rules", index, "standing"), policy.rules, tools))
     return tuple(found)
 
 
@@ -106,3 +108,39 @@ def _root_names(schema: Json) -> list[str]:
     names = list(properties) if isinstance(properties, dict) else []
     names += [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     return list(dict.fromkeys(names))
+
+
+def _useless_standing(rule: Rule, path: str, rules: tuple[Rule, ...], tools: tuple[ToolSpec, ...]) -> Iterator[Finding]:
+    """Find that a standing grant never answers, because others ask or refuse whatever the rule matches."""
+    matched = [spec for spec in tools if rule.standing and _covers(rule.match, spec)]
+    stricter = [one for one in rules if one.decision.outcome != "allow" and not one.standing]
+    found = [next((one for one in stricter if _always(one.match, rule.match, spec)), None) for spec in matched]
+    if not found or None in found:
+        return
+    names = ", ".join(repr(name) for name in dict.fromkeys(one.name for one in found if one is not None))
+    yield Finding(
+        rule=rule.name,
+        path=path,
+        code="useless_standing",
+        problem=f"a standing grant never answers: {names} asks or refuses whatever this rule matches",
+        remedy="leave standing out, or narrow what those match",
+    )
+
+
+def _covers(match: Match, spec: ToolSpec) -> bool:
+    """Tell whether a rule can match a tool's calls."""
+    return (
+        match.covers_tool(spec.namespace, spec.name)
+        and (match.risk is None or spec.risk in match.risk)
+        and (match.tags is None or match.tags.cover_any(spec.tags))
+    )
+
+
+def _always(other: Match, match: Match, spec: ToolSpec) -> bool:
+    """Tell whether another rule matches every call of a tool that the rule matches."""
+    return (
+        _covers(other, spec)
+        and other.arguments is None
+        and other.tenant in (None, match.tenant)
+        and other.principal in (None, match.principal)
+    )

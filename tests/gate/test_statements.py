@@ -1,6 +1,7 @@
 """What a call costs in statements is a fixed number, and budgets cost only those who are bounded (docs/limits.md)."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -152,3 +153,18 @@ def test_a_claim_that_rests_on_a_grant_reads_what_hangs_there_and_a_signed_one_t
             found[signed] = len(statements)
             assert len(naming(statements)) == 1
     assert (found[False] - APART, found[True] - found[False]) == (HANGS, KEYS)
+
+
+def test_standing_grants_are_read_a_page_at_a_time(world: World, statements: list[str]) -> None:
+    any_of_them = {"where": [], "rest": "any"}
+    seen: dict[int, int] = {}
+    with world.gate() as gate:
+        for n in range(1, 61):
+            gate.grants.add(
+                tool="refund", where=any_of_them, by="ada", why="w", uses=1, until=timedelta(hours=1), tenant="acme"
+            )
+            if n in {1, 60}:
+                statements.clear()
+                assert len(list(gate.grants.list())) == n
+                seen[n] = len(statements)
+    assert seen[1] == seen[60]

@@ -75,3 +75,44 @@ def test_a_name_that_no_tool_has_is_found(match: str, code: str, key: str) -> No
 def test_a_misspelt_argument_is_answered_with_the_tools_own() -> None:
     ((_, _, remedy),) = found("{tool: refund, arguments: {properties: {cent: {maximum: 5}}}}")
     assert remedy == "did you mean 'cents'?"
+
+
+ASK = "  - {name: ask, match: {tool: 're*'}, outcome: require_approval, standing: true}\n"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "match: {}, outcome: deny",
+        "match: {tool: refund, namespace: ''}, outcome: abort",
+        "match: {tags: money}, outcome: require_approval",
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_rule_whose_standing_grants_never_answer_is_found(other: str, *, first: bool) -> None:
+    others = f"  - {{name: other, {other}}}\n"
+    (finding,) = lint(rules(others + ASK if first else ASK + others), TOOLS)
+    assert (finding.rule, finding.code, finding.path) == ("ask", "useless_standing", f"/rules/{int(first)}/standing")
+    assert finding.problem == "a standing grant never answers: 'other' asks or refuses whatever this rule matches"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "match: {}, outcome: allow",
+        "match: {tool: '*'}, outcome: require_approval, standing: true",
+        "match: {tool: send}, outcome: deny",
+        "match: {tenant: acme}, outcome: deny",
+        "match: {principal: 'agent:*'}, outcome: deny",
+        "match: {risk: destructive}, outcome: deny",
+        "match: {arguments: {properties: {cents: {minimum: 5}}, required: [cents]}}, outcome: require_approval",
+    ],
+)
+def test_a_rule_that_leaves_standing_grants_something_to_answer_is_not_found(other: str) -> None:
+    assert not [one for one in lint(rules(f"{ASK}  - {{name: other, {other}}}\n"), TOOLS) if one.rule == "ask"]
+
+
+def test_a_standing_rule_about_a_tool_that_nobody_has_is_found_by_its_tool_alone() -> None:
+    stated = "  - {name: ask, match: {tool: refnd}, outcome: require_approval, standing: true}\n"
+    found = lint(rules(f"{stated}  - {{name: no, match: {{}}, outcome: deny}}\n"), TOOLS)
+    assert [(one.rule, one.code) for one in found] == [("ask", "unknown_tool")]
