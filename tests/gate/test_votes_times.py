@@ -1,6 +1,7 @@
 """Times to live are exact to the ledger clock's step; what an event has seen expired stays so (design §5, Clocks)."""
 
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -119,4 +120,38 @@ def test_a_clock_set_on_costs_time_and_never_a_yes(world: World, clock: FakeCloc
         for one in (asked, granted):
             assert isinstance(gate.execute(one.action, **TENANT), Refused)
     assert world.downstream.total == 0
+    assert not world.damage()
+
+
+@pytest.mark.parametrize("steps", list(product((-HOUR, timedelta(0), HOUR), repeat=3)))
+def test_steps_of_an_hour_between_ask_votes_and_claim_revive_nothing(
+    world: World, clock: FakeClock, steps: tuple[timedelta, ...]
+) -> None:
+    """A command's time is the clock's or the run's last event's, whichever is later; by that alone a thing is over."""
+    lasting = timedelta(minutes=90)
+    needed = Requirement(quorum=2, question=lasting, grant=timedelta(minutes=30))
+    policy = ScriptedPolicy(otherwise=require_approval("big", requirement=needed))
+    with world.gate(policy=policy, clock=clock) as gate:
+        asked = held(gate)
+        until_us = world.value("SELECT expires_at_us FROM agentgate_approvals")
+
+        def now_us() -> int:
+            return max(clock.now_us(), int(world.value("SELECT at_us FROM agentgate_runs WHERE name = 'ticket-1'")))
+
+        is_over = False
+        for name, step in zip(("ada", "bob"), steps, strict=False):
+            clock.jump(step)
+            is_over = is_over or now_us() >= until_us
+            if is_over:
+                assert late(gate, asked, name) == "expired"
+            else:
+                assert vote(gate, asked, name).state == ("granted" if name == "bob" else "pending")
+        if not is_over:
+            until_us = world.value("SELECT until_us FROM agentgate_approvals")
+        clock.jump(steps[2])
+        is_over = is_over or now_us() >= until_us
+        for back in (timedelta(0), -HOUR, -HOUR, 2 * HOUR):
+            clock.jump(back)
+            assert isinstance(gate.execute(asked.action, **TENANT), Refused if is_over else Done)
+    assert world.downstream.total == (not is_over)
     assert not world.damage()
