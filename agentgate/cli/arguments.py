@@ -82,6 +82,10 @@ def _tool(_context: click.Context, _parameter: click.Parameter, value: str | Non
     return None if value is None else _checked(lambda name: check_name(name, "--tool"), value)
 
 
+def _principal(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _checked(lambda name: check_name(name, "--principal"), value)
+
+
 def _note(_context: click.Context, parameter: click.Parameter, value: str) -> str:
     if len(value) > LONGEST_NOTE or any("\ud800" <= character <= "\udfff" for character in value):
         raise refusal(parameter.opts[0], "too long, or no UTF-8", f"give at most {LONGEST_NOTE} characters of text")
@@ -195,6 +199,9 @@ some_by = click.option("--by", metavar="NAME", callback=_some_by, help="Who does
 what = click.argument("what", callback=_what)
 action_id = click.argument("id", callback=_id_of("action", "show RUN"))
 grant_id = click.argument("id", callback=_id_of("standing grant", "grants list"))
+principal = click.option(
+    "--principal", metavar="NAME", callback=_principal, help="Of this principal alone; else everybody's."
+)
 how_long = click.option("--for", "span", metavar="SPAN", callback=_span, help="How long from now: 30m, 2h, 7d.")
 why = click.option("--why", metavar="TEXT", default="", callback=_note, help="Why, in words; kept beside the record.")
 

@@ -84,7 +84,7 @@ _yes = click.option("--yes", is_flag=True, help="Go on without asking; needed wh
 @click.option(
     "--action", metavar="ID", callback=arguments.some_action, help="An action: its tool, and exactly its arguments."
 )
-@click.option("--principal", metavar="NAME", help="Of this principal alone; of everybody where it is left out.")
+@arguments.principal
 @click.option(
     "--uses", metavar="N", type=click.IntRange(1, LARGEST_INTEGER), callback=_uses, help="For how many calls."
 )

@@ -284,6 +284,7 @@ WRONG = {
     "no tool": (("add", URL, *TERMS), "--tool|--action: one of them is needed"),
     "a tool and an action": (("add", URL, *REFUNDS, "--action", ID, *TERMS), "--tool|--action: one of them"),
     "a server beside an action": (("add", URL, "--action", ID, "--namespace", "x", *TERMS), "--namespace: the action"),
+    "no principal": (("add", URL, *REFUNDS, *TERMS, "--principal", "", "--yes"), "--principal: "),
     "no action": (("add", URL, "--action", "x", *TERMS, "--yes"), "--action: no action's id; give the 36 characters"),
     "a tool and nothing of its arguments": (("add", URL, "--tool", "refund", *TERMS), "--where: missing; give JSON"),
     "no JSON": (where("cents<5"), "--where at /: no JSON"),
