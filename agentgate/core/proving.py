@@ -5,7 +5,7 @@ record contradicts itself somebody wrote into it, and nothing is done; where onl
 answer is void and people are asked again (design §7).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +38,7 @@ def prove(
     keyring: Keyring | None,
     at_us: int,
     grant_us: int,
+    editors: Collection[str] = (),
 ) -> str | None:
     """Say why a granted answer carries nothing at this claim; None where it carries it.
 
@@ -49,6 +50,7 @@ def prove(
         keyring: whose signatures count; None where the gate has none.
         at_us: ledger time.
         grant_us: how long an answer stands, where the requirement leaves it open.
+        editors: who edited what the action is an edit of: none of them approves it.
 
     Returns:
         None; ``no_keyring`` where this gate cannot tell; else why the answer is void: a refusal of a key, its name or
@@ -74,8 +76,8 @@ def prove(
             void = void or found
         else:
             judged.append(found)
-    if reached(requirement, fitting(requirement, history.file.action, judged)) != verdict:
-        if void is None and _is_enough(history, requirement, votes, verdict):
+    if reached(requirement, fitting(requirement, history.file.action, judged, editors=editors)) != verdict:
+        if void is None and _is_enough(history, requirement, votes, verdict, editors):
             void = "no_role"  # when it was given; the keyring says otherwise now
         if void is None:
             raise Damaged(where, f"the votes on {question.id} are not those of enough people who may vote")
@@ -152,6 +154,12 @@ def _signed(vote: VoteRecord, keyring: Keyring, *, at_us: int) -> VoteRecord | s
     return replace(vote, roles=key.roles) if key.name == vote.approver else "wrong_approver"
 
 
-def _is_enough(history: History, requirement: Requirement, votes: Iterable[VoteRecord], verdict: Verdict) -> bool:
+def _is_enough(
+    history: History,
+    requirement: Requirement,
+    votes: Iterable[VoteRecord],
+    verdict: Verdict,
+    editors: Collection[str],
+) -> bool:
     """Tell whether the votes were enough by the roles that stand beside them."""
-    return reached(requirement, fitting(requirement, history.file.action, votes)) == verdict
+    return reached(requirement, fitting(requirement, history.file.action, votes, editors=editors)) == verdict

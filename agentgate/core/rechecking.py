@@ -132,6 +132,7 @@ def rebuild(opened: Opened, case: Case, *, facts: tuple[str, ...]) -> PolicyRequ
         provenance=_value(read["provenance"]) if "provenance" in read else None,
         key=Key(**body["intended"] if displaced else body["key"]),
         revision=body["intended_revision"] if displaced else body["revision"],
+        edited_by=body["edits"]["by"] if "edits" in body else None,
         view=_view(event),
         facts=_facts(case, facts),
         at_us=_asked_at(event),

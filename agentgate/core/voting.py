@@ -3,7 +3,6 @@
 A vote names the approval that its sender saw; that it is this one was compared before anything here is asked.
 """
 
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
@@ -11,6 +10,7 @@ from agentgate.approval import Requirement, Verdict
 from agentgate.canonical import parse
 from agentgate.core.records import ActionFile, ActionRecord, ApprovalRecord, VoteRecord
 from agentgate.errors import Damaged, NotCanonical
+from agentgate.tools.names import same_name
 
 VERDICTS: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
@@ -77,14 +77,20 @@ def counted_on(file: ActionFile, question: ApprovalRecord) -> tuple[VoteRecord, 
     return tuple(vote for n, vote in sorted(file.votes.items()) if vote.approval == question.id and vote.counted)
 
 
-def is_proposer(action: ActionRecord, approver: str) -> bool:
+def is_proposer(action: ActionRecord, approver: str, editors: Collection[str] = ()) -> bool:
     """Tell whether somebody would vote on what is their own: its principal, or who wrote its arguments."""
-    own = {action.principal, action.edited_by or action.principal}
-    return unicodedata.normalize("NFC", approver) in {unicodedata.normalize("NFC", name) for name in own}
+    own = {action.principal, action.edited_by or action.principal, *editors}
+    return same_name(approver) in set(map(same_name, own))
 
 
 def may_vote(
-    requirement: Requirement, action: ActionRecord, approver: str, roles: Collection[str], verdict: str
+    requirement: Requirement,
+    action: ActionRecord,
+    approver: str,
+    roles: Collection[str],
+    verdict: str,
+    *,
+    editors: Collection[str] = (),
 ) -> str | None:
     """Say why a vote does not count; None where it does.
 
@@ -94,8 +100,9 @@ def may_vote(
         approver: who votes.
         roles: what they hold, as their keyring or the surface says.
         verdict: what they say.
+        editors: who edited what the action is an edit of: what they changed may stand in it still.
     """
-    proposer = is_proposer(action, approver)
+    proposer = is_proposer(action, approver, editors)
     if proposer and verdict == "reject":  # denying one's own needs no role
         return None
     if proposer and not requirement.proposer:
@@ -105,7 +112,9 @@ def may_vote(
     return None
 
 
-def fitting(requirement: Requirement, action: ActionRecord, votes: Iterable[VoteRecord]) -> tuple[VoteRecord, ...]:
+def fitting(
+    requirement: Requirement, action: ActionRecord, votes: Iterable[VoteRecord], *, editors: Collection[str] = ()
+) -> tuple[VoteRecord, ...]:
     """Return the votes that count under a requirement, as far as the record says: whether a signature is true, not.
 
     Each was judged when it came; judged again, a row that somebody wrote beside the gate fills no quorum.
@@ -115,7 +124,7 @@ def fitting(requirement: Requirement, action: ActionRecord, votes: Iterable[Vote
         for vote in votes
         if vote.counted
         and (not requirement.signed or (vote.key is not None and vote.signature is not None))
-        and may_vote(requirement, action, vote.approver, vote.roles, vote.verdict) is None
+        and may_vote(requirement, action, vote.approver, vote.roles, vote.verdict, editors=editors) is None
     )
 
 
@@ -124,7 +133,7 @@ def agreeing(votes: Iterable[VoteRecord], verdict: str) -> tuple[VoteRecord, ...
     first: dict[str, VoteRecord] = {}
     for vote in votes:
         if vote.counted and vote.verdict == verdict:
-            first.setdefault(unicodedata.normalize("NFC", vote.approver), vote)
+            first.setdefault(same_name(vote.approver), vote)
     return tuple(first.values())
 
 

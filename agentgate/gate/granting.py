@@ -21,7 +21,7 @@ from agentgate.gate.answers import unreadable
 from agentgate.gate.covering import said
 from agentgate.gate.granted import Meant, StandingGrant, granted, meant
 from agentgate.gate.ledger import Ledger, Transaction
-from agentgate.gate.names import DEFAULT_TENANT, check_name, check_tenant, check_text
+from agentgate.gate.names import DEFAULT_TENANT, check_name, check_person, check_tenant, check_text
 from agentgate.jcs import LARGEST_INTEGER
 from agentgate.policy.grants import Predicate, account_of, exactly, predicate_of
 from agentgate.store import actions, budgets, events, grants
@@ -91,7 +91,7 @@ class Grants:
             raise NotPossible(f"tool {found.name}", "give it", "another than was shown", "look at it again")
         texts = ledger.payload("texts", canonical({"why": _reason(why)}))
         payloads = (ledger.payload("facts", canonical(predicate.to_json())), texts)
-        id_, given_by = new_id(ledger.clock), check_name(by, "by")
+        id_, given_by = new_id(ledger.clock), check_person(by, "by")
         body: dict[str, Json] = {
             "id": id_,
             "tenant": tenant,

@@ -7,6 +7,7 @@ from agentgate.core.history import History, told
 from agentgate.core.proposing import Chance
 from agentgate.core.proving import is_asked_for, prove
 from agentgate.core.records import ActionFile
+from agentgate.gate.editors import editors_before
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Transaction
 from agentgate.keyring import Keyring
@@ -57,6 +58,7 @@ class Grounds:
             keyring=ring,
             at_us=at_us,
             grant_us=self.chance.grant_us,
+            editors=editors_before(transaction.connection, self.history.file.action),
         )
 
 

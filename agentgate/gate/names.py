@@ -8,7 +8,7 @@ from typing import get_args
 from agentgate.action import Key, KeySource
 from agentgate.errors import Misuse
 from agentgate.jcs import encodable
-from agentgate.tools.names import MAX_NAME
+from agentgate.tools.names import MAX_NAME, is_unseen
 
 LONGEST = 200
 DEFAULT_TENANT = "default"
@@ -36,11 +36,14 @@ def check_person(value: object, field: str) -> str:
     """Return the name of somebody who votes: those who look alike must not be two.
 
     Raises:
-        Misuse: it is no name, or has another one in Unicode's composed form.
+        Misuse: it is no name, has another one in Unicode's composed form, or holds what nobody sees.
     """
     name = check_name(value, field)
     if not unicodedata.is_normalized("NFC", name):
         raise Misuse(f"{field}: it is not in Unicode's composed form (NFC), and would look like another name; send NFC")
+    if name != name.strip() or any(map(is_unseen, name)):
+        remedy = "leave them out"
+        raise Misuse(f"{field}: blanks at its ends or invisible characters, and would look like another name; {remedy}")
     return name
 
 

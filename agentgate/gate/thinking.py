@@ -210,6 +210,7 @@ class Mind:
             provenance=thought.provenance,
             key=thought.key,
             revision=revision,
+            edited_by=None if thought.edits is None else thought.edits.by,
             view=view,
             facts={},
             at_us=clock.now_us(),

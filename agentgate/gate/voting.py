@@ -29,6 +29,7 @@ from agentgate.errors import Damaged, NotFound, NotPossible
 from agentgate.gate.answers import Reader
 from agentgate.gate.closing import end_where_rejected
 from agentgate.gate.deciding import check_again
+from agentgate.gate.editors import editors_before
 from agentgate.gate.grants import read_history
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Ledger, Transaction
@@ -105,12 +106,13 @@ class Poll:
             return judged
         if before is not None:
             return None
-        why = may_vote(requirement, file.action, ballot.by, judged.roles, ballot.verdict)
+        editors = editors_before(transaction.connection, file.action)
+        why = may_vote(requirement, file.action, ballot.by, judged.roles, ballot.verdict, editors=editors)
         if why is not None or _was_taken_back(file, judged.digest):
             return why or "revoked"
         transaction.draft.add("voted", judged.body(question), action=action, payloads=ballot.payloads)
         file = transaction.draft.file(action)
-        votes = fitting(requirement, file.action, counted(file))
+        votes = fitting(requirement, file.action, counted(file), editors=editors)
         said = reached(requirement, votes)
         if said is not None:
             decide(transaction, file, said, votes=agreeing(votes, said), by=ballot.by, settle=settle)

@@ -13,6 +13,7 @@ from agentgate.canonical import Json, canonical
 from agentgate.errors import Misuse, NotCanonical
 from agentgate.policy.decision import MAX_ITEMS, Reserve
 from agentgate.policy.request import PolicyRequest
+from agentgate.tools.names import same_name
 
 FACT = "standing_grants"
 """The fact that every gate provides: the grants that cover the request, soonest over first."""
@@ -155,7 +156,7 @@ def standing_reserve(request: PolicyRequest, *, proposer: bool = False) -> Reser
 
     Args:
         request: of a policy that declares the fact ``standing_grants``.
-        proposer: whether one that the action's own principal gave counts.
+        proposer: whether one counts that the action's own principal gave, or who wrote its arguments.
 
     Raises:
         Misuse: the policy does not declare the fact.
@@ -163,7 +164,8 @@ def standing_reserve(request: PolicyRequest, *, proposer: bool = False) -> Reser
     if FACT not in request.facts:
         raise Misuse(f"facts: declare {FACT!r}; else no standing grant is looked for")
     grants: Any = request.facts[FACT]
-    found = (one for one in grants if one["left"] > 0 and (proposer or one["by"] != request.principal))
+    own = {same_name(name) for name in (request.principal, request.edited_by) if name is not None}
+    found = (one for one in grants if one["left"] > 0 and (proposer or same_name(one["by"]) not in own))
     first = next(found, None)
     return None if first is None else Reserve(account=account_of(first["id"]), amount=1)
 

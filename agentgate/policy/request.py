@@ -119,6 +119,7 @@ class PolicyRequest:
         provenance: what the proposer said about where the call came from.
         key: the caller's name for the intent.
         revision: of that key, from 1.
+        edited_by: who wrote these arguments, where they are not the loop's: see `Gate.approvals.edit`.
         view: the run as it was read.
         facts: what the policy declared to need, by name.
         at_us: the time of asking, microseconds UTC.
@@ -136,6 +137,7 @@ class PolicyRequest:
     provenance: Json = field(default=None, repr=False)
     key: Key
     revision: int
+    edited_by: str | None = None
     view: View
     facts: Mapping[str, Json] = field(default_factory=dict, repr=False)
     at_us: int

@@ -32,6 +32,15 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 
 
+def same_name(name: str) -> str:
+    """Return what two spellings of a person's or principal's name have in common that look the same to everybody.
+
+    Letters that merely resemble each other are other names, as is another case.
+    """
+    seen = "".join(character for character in name if not is_unseen(character))
+    return unicodedata.normalize("NFC", seen).strip()
+
+
 def check_name(value: object, *, tool: str, path: str) -> str:
     """Return a name that can stand in a digest and before a person's eyes, or refuse it.
 
