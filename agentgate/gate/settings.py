@@ -7,7 +7,8 @@ from agentgate.approval import Requirement
 from agentgate.breaker import Breaker
 from agentgate.canonical import DEFAULT_BOUNDS, Bounds
 from agentgate.clock import to_us
-from agentgate.errors import Misuse
+from agentgate.errors import Misuse, PolicyRefused
+from agentgate.policy.decision import check_who
 
 SHORTEST_LEASE = timedelta(seconds=5)
 LONGEST = timedelta(days=3_660)  # as every span that a spec may state
@@ -65,6 +66,11 @@ class Settings:
             raise Misuse("breaker: give Breaker(...), or None for none")
         if type(self.operators) is not Requirement or self.operators.kind != "question":
             raise Misuse('operators: give agentgate.Requirement(kind="question", ...)')
+        try:
+            check_who(self.operators)
+        except PolicyRefused as refused:
+            field = refused.path.removeprefix("/requirement/").replace("/", ".")
+            raise Misuse(f"operators.{field}: {refused.problem}; {refused.remedy}") from refused
 
     @property
     def lease_us(self) -> int:

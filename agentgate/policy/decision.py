@@ -263,6 +263,15 @@ def _check_requirement(outcome: Outcome, requirement: object) -> None:
         return
     if type(requirement) is not Requirement or requirement.kind != "approval":
         raise _refusal("/requirement/kind", "a policy asks for approval alone", "give a Requirement of kind 'approval'")
+    check_who(requirement)
+
+
+def check_who(requirement: Requirement) -> None:
+    """Refuse a requirement that no event could hold, of either kind.
+
+    Raises:
+        PolicyRefused: a field is not what it must be.
+    """
     _check_number(requirement.quorum, "/requirement/quorum")
     _check_flag(requirement.proposer, "/requirement/proposer")
     _check_flag(requirement.signed, "/requirement/signed")
