@@ -1,5 +1,9 @@
 """Commands that change something about an action or a run: each in somebody's name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import click
 
 import agentgate
@@ -17,9 +21,16 @@ def _runs_nothing(_request: agentgate.PolicyRequest) -> agentgate.Decision:
     return agentgate.deny("command_line", "nothing runs from the command line")
 
 
-def opened(url: str) -> agentgate.Gate:
+def opened(url: str, *, keyring: Path | None = None) -> agentgate.Gate:
     """Open a gate that carries out commands, and runs nothing."""
-    return agentgate.Gate.open(url, policy=_runs_nothing, sealing=arguments.sealing())
+    return agentgate.Gate.open(url, policy=_runs_nothing, sealing=arguments.sealing(), keyring=keyring)
+
+
+@contextmanager
+def looking(url: str) -> Iterator[agentgate.Gate]:
+    """Open a gate that looks, and can write nothing."""
+    with reading.opened(url, sealing=arguments.sealing()) as ledger:
+        yield agentgate.Gate(ledger, policy=_runs_nothing, tools=(), facts={}, settings=agentgate.Settings())
 
 
 @click.command(short_help="Cancel an action that has not started.")

@@ -6,6 +6,7 @@ A check raises `click.UsageError` with the argument's name, what is wrong with i
 import functools
 import os
 import re
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from agentgate.sealing import SealingKeys
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _FILE = "@"
@@ -130,6 +132,34 @@ def some_action(_context: click.Context, parameter: click.Parameter, value: str 
     return found
 
 
+_approval = _id_of("approval", "approvals")
+
+
+def _id_and_url(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str | None, str]:
+    """Take an approval's id, or none, before the URL, which the environment may say."""
+    given = list(value)
+    url = given.pop() if given and "://" in given[-1] else os.environ.get("AGENTGATE_URL")
+    if len(given) > 1:
+        raise refusal("[ID] [URL]", "more than these", WRITE_URL)
+    if given and _ID.fullmatch(given[0].strip().lower()) is None and url is None:
+        return None, _url(context, parameter, given[0])
+    return (_approval(context, _ID_ALONE, given[0]) if given else None), _url(context, parameter, url)
+
+
+_ID_ALONE = click.Argument(["id"])
+
+
+def _digest(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    found = None if value is None else value.strip().lower()
+    if found is not None and _DIGEST.fullmatch(found) is None:
+        raise refusal("--digest", "no digest", "give the 64 hexadecimal digits that `agentgate approvals ID` shows")
+    return found
+
+
+def _roles(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_checked(lambda name: check_name(name, "--role"), role) for role in value)
+
+
 def _span(_context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
     if value is None:
         return None
@@ -137,6 +167,14 @@ def _span(_context: click.Context, parameter: click.Parameter, value: str | None
     if found is None:
         raise refusal(parameter.opts[0], "no span of time", "give a whole number and its unit: 90s, 30m, 12h or 7d")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def asked_passphrase(*, confirm: bool) -> str:
+    """Ask for a passphrase, where there is a terminal to ask on."""
+    if not sys.stdin.isatty():
+        raise refusal("--passphrase", "there is no terminal to ask on", "run it on one, or leave the passphrase out")
+    asked: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    return asked
 
 
 def _checked(check: Callable[[str], str], value: str, *, field: str = "") -> str:
@@ -167,6 +205,11 @@ _key_file = click.option(
 def url(command: Command) -> Command:
     """Give a command the URL, and the place of the sealing keys that go with a ledger."""
     return _argument(_key_file(command))
+
+
+def id_and_url(command: Command) -> Command:
+    """Give a command an approval's id, which may be left out, before the URL and the place of the sealing keys."""
+    return some_approval(_key_file(command))
 
 
 def db(command: Command) -> Command:
@@ -204,6 +247,15 @@ principal = click.option(
 )
 how_long = click.option("--for", "span", metavar="SPAN", callback=_span, help="How long from now: 30m, 2h, 7d.")
 why = click.option("--why", metavar="TEXT", default="", callback=_note, help="Why, in words; kept beside the record.")
+approval_id = click.argument("id", callback=_approval)
+some_approval = click.argument("given", nargs=-1, metavar="[ID] [URL]", callback=_id_and_url)
+digest = click.option("--digest", metavar="HEX", callback=_digest, help="What was seen before; another is refused.")
+roles = click.option("--role", "roles", multiple=True, callback=_roles, help="A role of theirs that you vouch for.")
+expiring = click.option("--expiring", metavar="SPAN", callback=_span, help="Only those over within 1h, 30m, 2d.")
+keyring = click.option(
+    "--keyring", metavar="FILE", type=click.Path(path_type=Path), help="The keyring file, outside the database."
+)
+passphrase = click.option("--passphrase", is_flag=True, help="The private key's file has one; asked on the terminal.")
 
 
 def common(command: Command) -> Command:
@@ -225,6 +277,11 @@ def evidence(_context: click.Context, _parameter: click.Parameter, value: str | 
     if not text.strip():
         raise refusal("--evidence", "empty", "say what shows it")
     return text
+
+
+def some_evidence(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Take evidence, or none."""
+    return None if value is None else evidence(context, parameter, value)
 
 
 def _file(name: str) -> bytes:

@@ -2,8 +2,9 @@
 
 import click
 
+from agentgate.canonical import Json
 from agentgate.cli.terminal import complain, say_json
-from agentgate.errors import AgentgateError, Damaged, NotPossible
+from agentgate.errors import AgentgateError, Damaged, NotPossible, VoteRefused
 from agentgate.printable import clipped, printable
 
 OK = 0
@@ -22,14 +23,17 @@ def refusal(field: str, problem: str, remedy: str) -> click.UsageError:
 
 def exit_code(error: AgentgateError) -> int:
     """Return how a command ends that met ``error``."""
-    return FOUND if isinstance(error, Damaged | NotPossible) else COULD_NOT
+    return FOUND if isinstance(error, Damaged | NotPossible | VoteRefused) else COULD_NOT
 
 
 def tell(error: AgentgateError, *, json: bool) -> None:
     """Say on stderr what went wrong, and with ``--json`` as the (last) document on stdout."""
     complain(f"agentgate: {one_line(str(error))}")
     if json:
-        say_json({"error": {"code": error.code, "message": str(error)}})
+        told: dict[str, Json] = {"code": error.code, "message": str(error)}
+        if isinstance(error, VoteRefused):
+            told["reason"] = error.reason
+        say_json({"error": told})
 
 
 def one_line(message: str) -> str:

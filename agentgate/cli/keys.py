@@ -1,19 +1,21 @@
 """Commands about people's keys: make one, put it into a keyring file or a ledger's table, list and revoke them.
 
-A private key is read and written here alone, by `generate` and `sign`, and neither of them opens a database.
+A private key is written by `generate` alone, and read here by `sign` and `sign-vote`; none of them opens a database.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
+from agentgate.approval import Verdict
 from agentgate.canonical import Json, canonical, parse
 from agentgate.cli import pages
 from agentgate.cli.acting import opened
-from agentgate.cli.arguments import answering, as_json, db, note, some_by
+from agentgate.cli.arguments import answering, as_json, asked_passphrase, by, db, digest, note, some_by
+from agentgate.cli.arguments import keyring as keyring_option
+from agentgate.cli.arguments import passphrase as passphrase_option
 from agentgate.cli.endings import OK, refusal
 from agentgate.cli.terminal import say, say_json
 from agentgate.clock import SystemClock, to_datetime
@@ -26,7 +28,7 @@ from agentgate.ownfiles import read_unchanged
 from agentgate.printable import printable
 from agentgate.publickeys import ApproverKey, entry_of, keys_of, read_document, time_us
 from agentgate.shape import hash32, identifier, signature64
-from agentgate.signing import SigningKey
+from agentgate.signing import SigningKey, sign_vote
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,8 +64,6 @@ def _ledger(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 
 _path = click.Path(path_type=Path)
-_keyring = click.option("--keyring", metavar="FILE", type=_path, help="The keyring file, outside the database.")
-_passphrase = click.option("--passphrase", is_flag=True, help="The private key's file has one; asked on the terminal.")
 _entry = click.argument("entry", metavar="ENTRY")
 
 
@@ -74,8 +74,8 @@ _entry = click.argument("entry", metavar="ENTRY")
 @click.option("--from", "from_us", metavar="TIME", callback=_time, help="Valid from; now where it is left out.")
 @click.option("--until", "until_us", metavar="TIME", callback=_time, help="Valid until; without end where left out.")
 @click.option("--trusted-to-add", is_flag=True, help="Keys of a ledger's table are trusted that this one signs.")
-@_keyring
-@_passphrase
+@keyring_option
+@passphrase_option
 @as_json
 @answering
 def generate(*, file: Path, keyring: Path | None, passphrase: bool, json: bool, **given: Any) -> int:
@@ -87,7 +87,7 @@ def generate(*, file: Path, keyring: Path | None, passphrase: bool, json: bool, 
     made = SigningKey.new(clock)
     given["from_us"] = clock.now_us() // 1_000_000 * 1_000_000 if given["from_us"] is None else given["from_us"]
     key = ApproverKey(public=made.public, **given | {"roles": tuple(given["roles"])})
-    made.save(file, passphrase=_asked(confirm=True) if passphrase else None)
+    made.save(file, passphrase=asked_passphrase(confirm=True) if passphrase else None)
     if keyring is not None:
         try:
             add_key(keyring, key, clock=clock)
@@ -106,22 +106,38 @@ def generate(*, file: Path, keyring: Path | None, passphrase: bool, json: bool, 
 @_entry
 @click.option("--ledger", metavar="ID", callback=_ledger, help="The ledger's id.")
 @click.option("--signing-key", metavar="FILE", type=_path, required=True, help="Of somebody trusted to add keys.")
-@_passphrase
+@passphrase_option
 @answering
 def sign(*, entry: str, ledger: str, signing_key: Path, passphrase: bool) -> int:
     """Sign that the key of ENTRY is to be trusted in a ledger; needs no ledger, and prints what `keys add` takes."""
     key, more = _read(entry)
     if more:
         raise refusal("ENTRY", "it is signed already", _ENTRY)
-    private = SigningKey.load(signing_key, passphrase=_asked(confirm=False) if passphrase else None)
+    private = SigningKey.load(signing_key, passphrase=asked_passphrase(confirm=False) if passphrase else None)
     signed = sign_addition(private, key, ledger=ledger)
     say_json(entry_of(key) | {"signer": signed.signer.hex(), "signature": signed.signature.hex()})
     return OK
 
 
+@keys.command("sign-vote", short_help="Sign a vote where no ledger is.")
+@digest
+@click.option("--verdict", type=click.Choice(get_args(Verdict)), required=True, help="What is said.")
+@by
+@click.option("--signing-key", metavar="FILE", type=_path, required=True, help="Of whoever says it.")
+@passphrase_option
+@answering
+def sign_vote_(*, digest: str | None, verdict: Verdict, by: str, signing_key: Path, passphrase: bool) -> int:
+    """Sign a vote on the approval whose digest was shown; needs no ledger, and prints what `--signed-vote` takes."""
+    if digest is None:
+        raise refusal("--digest", "missing", "say which was shown: --digest HEX, as `agentgate approvals ID` shows it")
+    private = SigningKey.load(signing_key, passphrase=asked_passphrase(confirm=False) if passphrase else None)
+    say_json(sign_vote(private, approval=digest, verdict=verdict, approver=by).to_json())
+    return OK
+
+
 @keys.command(short_help="Put a key into a keyring file or a ledger's table.")
 @_entry
-@_keyring
+@keyring_option
 @db
 @some_by
 @note
@@ -151,7 +167,7 @@ def add(*, entry: str, keyring: Path | None, db: str | None, by: str | None, not
 
 @keys.command(short_help="Let a key carry nothing any more.")
 @click.argument("key", callback=_key)
-@_keyring
+@keyring_option
 @db
 @click.option("--since", "since_us", metavar="TIME", callback=_time, help="From when on; now where it is left out.")
 @some_by
@@ -179,7 +195,7 @@ def revoke(
 
 
 @keys.command("list", short_help="List keys and whether they are valid.")
-@_keyring
+@keyring_option
 @db
 @as_json
 @answering
@@ -297,13 +313,6 @@ def _add_signed(url: str, key: ApproverKey, more: dict[str, Any], *, keyring: Ke
     )
     with opened(url) as gate:
         gate.keys.add(added, keyring=keyring, by=by, note=note)
-
-
-def _asked(*, confirm: bool) -> str:
-    if not sys.stdin.isatty():
-        raise refusal("--passphrase", "there is no terminal to ask on", "run it on one, or leave the passphrase out")
-    asked: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
-    return asked
 
 
 def _tell(key: bytes, done: str, *, json: bool, changed: bool) -> None:

@@ -17,7 +17,7 @@ LONGEST = 400
 _LABEL = 11
 _NEXT = {
     "READY": "its loop executes it, or: agentgate cancel {id} --by NAME",
-    "HELD": "a person answers, or: agentgate cancel {id} --by NAME",
+    "HELD": "a person answers: agentgate approvals {asked}; or: agentgate cancel {id} --by NAME",
     "FAILED": "its loop tries again, or: agentgate cancel {id} --by NAME",
     "UNKNOWN": "find out whether it happened, then: agentgate reconcile {id} --applied|--not-applied --by NAME "
     "--evidence TEXT; where nobody will know: agentgate abandon {id} --by NAME",
@@ -98,6 +98,8 @@ def waiting_table(found: Iterable[Waiting]) -> Iterator[str]:
 
 def _then(one: Waiting) -> str:
     """Write the command that goes on with something, as a shell takes it."""
+    if one.kind == "held":
+        return f"agentgate approvals {one.approval}{_whose(one.tenant)}"
     if one.kind != "paused":
         return f"agentgate {_THEN[one.kind]} {one.action or one.run}{_whose(one.tenant)}"
     named = (("--tool", one.tool), ("--namespace", one.namespace or None), ("--tenant", one.tenant))
@@ -114,7 +116,7 @@ def _quoted(name: str) -> str:
     return printable(shlex.quote(name))
 
 
-_THEN = {"held": "show", "unknown": "reconcile", "halted": "close"}
+_THEN = {"unknown": "reconcile", "halted": "close"}
 
 
 def run_table(runs: Iterable[RunSummary], *, tenants: bool) -> Iterator[str]:
@@ -212,7 +214,9 @@ def action_page(action: ActionView) -> Iterator[str]:
         yield from _step(step)
     following = _NEXT.get(summary.state)
     if following is not None:
-        yield _line("next", following.format(id=summary.id + _whose(action.run.tenant)))
+        whose = _whose(action.run.tenant)
+        asked = next((one.id for one in reversed(action.approvals) if one.state == "pending"), "ID")
+        yield _line("next", following.format(id=summary.id + whose, asked=asked + whose))
 
 
 def _attempt(attempt: AttemptView) -> str:

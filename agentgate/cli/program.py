@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from agentgate.cli.acting import abandon, cancel, close, reconcile
+from agentgate.cli.approving import DECIDING, approvals
 from agentgate.cli.checking import recheck, verify
 from agentgate.cli.endings import COULD_NOT, INTERRUPTED, OK, PIPE_CLOSED, one_line
 from agentgate.cli.keys import keys
@@ -35,8 +36,8 @@ def program() -> None:
     """
 
 
-_LOOKING = (runs, show, events, waiting, verify, recheck)
-_ACTING = (cancel, reconcile, abandon, close, pause, resume, policy, grants, sweep)
+_LOOKING = (runs, show, events, waiting, approvals, verify, recheck)
+_ACTING = (*DECIDING, cancel, reconcile, abandon, close, pause, resume, policy, grants, sweep)
 
 for _command in (migrate, seal_key, keys, demo, *_LOOKING, *_ACTING):
     program.add_command(_command)

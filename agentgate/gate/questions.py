@@ -136,7 +136,7 @@ def _shown(reader: Reader, question: ApprovalRecord) -> str:
         payload = reader.kept(question.run, question.asked_n, "presentation")
     except Sealed:
         return "[sealed]"
-    return "" if payload is None else payload.content.decode("ascii", "backslashreplace")
+    return "" if payload is None else payload.content.decode("utf-8", "backslashreplace")
 
 
 def _vote(vote: VoteRecord) -> VoteView:

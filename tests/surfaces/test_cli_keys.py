@@ -2,11 +2,7 @@
 
 import base64
 import json
-import os
-import pty
-import select
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +11,9 @@ import pytest
 from agentgate import Gate, Keyring, SigningKey
 from agentgate.publickeys import entry_of
 from agentgate.testing import ScriptedPolicy
-from support.commands import AGENTGATE, SECONDS, Ran, ran, unseen
+from support.commands import Ran, ran, unseen
 from support.signers import FROM, FROM_US, entry, keyring_file, private_forms, public, signer
+from support.terminals import answered
 from support.worlds import World, made
 
 BY = ("--by", "ops:ada")
@@ -200,30 +197,10 @@ def test_a_wrong_argument_is_named_in_one_line_and_nothing_is_made(
     assert not list(tmp_path.iterdir())
 
 
-def on_a_terminal(*arguments: str, answers: dict[bytes, bytes]) -> tuple[int, bytes]:
-    """Run a command whose terminal is typed on: each answer once its question stands there."""
-    own, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [AGENTGATE, "keys", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-    )
-    os.close(theirs)
-    written, left = b"", dict(answers)
-    while select.select([own], [], [], SECONDS)[0]:
-        try:
-            written += os.read(own, 65_536)
-        except OSError:  # Linux's way to say that the other end is closed
-            break
-        for question in [asked for asked in left if asked in written]:
-            os.write(own, left.pop(question))
-    code = process.wait(SECONDS)
-    os.close(own)
-    return code, written
-
-
 def test_a_passphrase_is_asked_for_and_never_shown(tmp_path: Path) -> None:
     file = tmp_path / "ada.pem"
     answers = {b"Passphrase: ": b"Zq-secret-7\n", b"Repeat for confirmation: ": b"Zq-secret-7\n"}
-    code, shown = on_a_terminal("generate", str(file), "--name", "person:ada", "--passphrase", answers=answers)
+    code, shown = answered("keys", "generate", str(file), "--name", "person:ada", "--passphrase", answers=answers)
     assert code == 0, shown
     assert b"ENCRYPTED" in file.read_bytes()
     assert SigningKey.load(file, passphrase="Zq-secret-7").public.hex().encode() in shown
