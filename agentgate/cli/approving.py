@@ -4,8 +4,6 @@ Each that decides shows first, and its answer is bound to the digest of what it 
 meantime is refused, and no vote is used up. It asks on a terminal; where there is none, somebody must have said --yes.
 """
 
-import sys
-import termios
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,10 +14,11 @@ import click
 
 import agentgate
 from agentgate.approval import Verdict
-from agentgate.canonical import parse
+from agentgate.canonical import Json, parse
 from agentgate.cli import arguments, pages, questions
 from agentgate.cli.acting import looking, opened
 from agentgate.cli.arguments import answering, approval_id, as_json, asked_passphrase, common, id_and_url
+from agentgate.cli.asking import agreed, must_ask
 from agentgate.cli.endings import FOUND, OK, refusal
 from agentgate.cli.terminal import complain, say, say_json
 from agentgate.clock import SystemClock
@@ -31,8 +30,6 @@ from agentgate.ownfiles import read_unchanged
 from agentgate.signing import SignedVote, SigningKey, sign_vote
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-_YES = "yes"
 
 
 @click.command(short_help="List what people are asked, or show one question.")
@@ -207,6 +204,42 @@ def reject(**given: Any) -> int:
     return _decide(decision, "reject", "rejected", say_no, keyring=voice.keyring)
 
 
+@click.command(short_help="Answer an operators' question.")
+@click.option("--again", "verdict", flag_value="again", help="Run it once more, although it may have happened.")
+@click.option("--applied", "verdict", flag_value="applied", help="It happened.")
+@click.option("--not-applied", "verdict", flag_value="not_applied", help="It did not happen, and will not.")
+@click.option("--evidence", metavar="TEXT|@FILE", callback=arguments.some_evidence, help="What shows it.")
+@click.option("--result", metavar="JSON", callback=arguments.result, help="What the loop is told of what happened.")
+@click.option("--worker-known-dead", is_flag=True, help="The worker that began it is known not to come back.")
+@_votes
+@answering
+def answer(
+    *,
+    verdict: Literal["again", "applied", "not_applied"] | None,
+    evidence: str | None,
+    result: Json,
+    worker_known_dead: bool,
+    **given: Any,
+) -> int:
+    """Say what became of the action that question ID asks operators about, or that it is to run once more.
+
+    To end the question without an answer, reject it.
+    """
+    if verdict is None:
+        raise refusal("--again|--applied|--not-applied", "missing", "say one of them")
+    if verdict != "applied" and result is not None:
+        raise refusal("--result", "there is none of what is not known to have happened", "leave it out")
+    decision, voice = _split(given)
+    found: dict[str, Any] = {"evidence": evidence, "result": result, "worker_known_dead": worker_known_dead}
+
+    def say_so(gate: agentgate.Gate, question: Question) -> Question:
+        carried = voice.of(question.digest, verdict, decision.by)
+        return gate.approvals.answer(question.id, verdict=verdict, **_about(decision, question), **carried, **found)
+
+    word = verdict.replace("_", " ")
+    return _decide(decision, f"answer '{word}' to", f"answered '{word}'", say_so, keyring=voice.keyring)
+
+
 @click.command(short_help="Take a vote back, or end a grant that is not used.")
 @_decides
 @answering
@@ -220,7 +253,7 @@ def revoke(**given: Any) -> int:
     return _decide(decision, "revoke", "taken back", take_back)
 
 
-DECIDING = (approve, reject, revoke)
+DECIDING = (approve, reject, revoke, answer)
 
 
 def _about(decision: _Decision, question: Question) -> dict[str, Any]:
@@ -236,7 +269,7 @@ def _decide(
     keyring: Path | None = None,
 ) -> int:
     """Show a question, ask where that is needed, and decide what was shown."""
-    asks = _asks(decision)
+    asks = must_ask(yes=decision.yes, json=decision.json)
     with opened(decision.url, keyring=keyring) as gate:
         question = gate.approvals.show(decision.id, tenant=decision.tenant)
         if decision.digest not in {None, question.digest}:
@@ -244,7 +277,8 @@ def _decide(
         _check_readable(question, verb, seen=decision.digest is not None)
         if not decision.json:
             say(questions.page(question, SystemClock()))
-        if asks and not _agreed(verb, question):
+        what = f"{verb} this, {pages.tool(question.namespace, question.tool)}"
+        if asks and not agreed(what, to=verb):
             complain("agentgate: nothing was decided")
             return FOUND
         after = work(gate, question)
@@ -255,17 +289,6 @@ def _decide(
     return OK
 
 
-def _asks(decision: _Decision) -> bool:
-    """Tell whether there is somebody to ask: who reads what is shown, and answers where they read it."""
-    if decision.yes:
-        return False
-    if decision.json:
-        raise refusal("--yes", "missing", "with --json nobody is asked: look first, then say --yes")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise refusal("--yes", "missing", "there is no terminal to ask on: look first, then say --yes")
-    return True
-
-
 def _check_readable(question: Question, verb: str, *, seen: bool) -> None:
     """Let nobody agree to what they cannot have read; saying no needs no reading."""
     why = questions.UNREADABLE.get(question.shown)
@@ -273,17 +296,6 @@ def _check_readable(question: Question, verb: str, *, seen: bool) -> None:
         return
     remedy = {"sealed": "give its key: --sealing-key FILE", "erased": "reject it, and let the loop propose again"}[why]
     raise refusal("ID", f"what was shown is {why}, and nobody agrees to what they have not read", remedy)
-
-
-def _agreed(verb: str, question: Question) -> bool:
-    """Ask, on the terminal that has just shown the question."""
-    asked = f"\n{verb} this, {pages.tool(question.namespace, question.tool)}? Type {_YES} to {verb}: "
-    click.echo(asked, nl=False)
-    sys.stdout.flush()
-    termios.tcflush(
-        sys.stdin, termios.TCIFLUSH
-    )  # what was typed before the question stood there answers something else
-    return sys.stdin.readline().strip() == _YES
 
 
 def _told(question: Question, done: str) -> str:

@@ -29,14 +29,15 @@ def must_ask(*, yes: bool, json: bool) -> bool:
     return True
 
 
-def agreed(what: str) -> bool:
+def agreed(what: str, *, to: str = "go on") -> bool:
     """Ask on the terminal; every answer but one word is a no.
 
     Args:
         what: what is to be done, as a command: "give this grant".
+        to: what the word says yes to.
     """
     # What was typed before the question stood there answers something else. Not after: that would lose an answer.
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    click.echo(f"\n{what}? Type {_YES} to go on: ", nl=False)
+    click.echo(f"\n{what}? Type {_YES} to {to}: ", nl=False)
     sys.stdout.flush()
     return sys.stdin.readline().strip() == _YES

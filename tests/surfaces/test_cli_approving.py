@@ -183,10 +183,10 @@ def test_a_locale_without_letters_changes_nothing(world: World) -> None:
 
 def test_two_processes_that_approve_at_once_are_two_votes_and_one_grant(world: World) -> None:
     found = held(world, TWO)
-    command = [AGENTGATE, "approve", found.approval.id, world.url, "--yes", "--json"]
+    command: list[str] = [str(AGENTGATE), "approve", found.approval.id, world.url, "--yes", "--json"]
     many = [
         subprocess.Popen([*command, *who], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        for who in (ADA, BOB, ADA, BOB)
+        for who in map(list, (ADA, BOB, ADA, BOB))
     ]
     said = [(process.communicate(timeout=SECONDS)[0], process.returncode) for process in many]
     assert {code for _, code in said} == {0}
@@ -288,7 +288,7 @@ WRONG = {
     "a URL for an id": (("reject", URL, ID, *BY, "--yes"), "ID: this is a URL"),
     "no digest": (("approve", ID, URL, *BY, "--yes", "--digest", "5f"), "--digest: no digest; give the 64"),
     "an empty role": (("approve", ID, URL, *BY, "--yes", "--role", ""), "--role"),
-    "a key without a keyring": (("approve", ID, URL, *BY, "--yes", "--key", "a.pem"), "--keyring: missing; --key needs"),
+    "a key without a keyring": (("approve", ID, URL, *BY, "--yes", "--key", "a"), "--keyring: missing; --key needs"),
     "a key and a vote": (
         ("approve", ID, URL, *BY, "--yes", "--key", "a", "--keyring", "r", "--signed-vote", json.dumps(
             {"approval": "0" * 64, "verdict": "approve", "approver": "a", "key": "0" * 64, "nonce": "0" * 32,
@@ -305,7 +305,9 @@ WRONG = {
     "no answer": (("answer", ID, URL, *BY, "--yes"), "--again|--applied|--not-applied: missing; say one of them"),
     "a result of nothing": (("answer", ID, URL, *BY, "--yes", "--again", "--result", "1"), "--result: there is none"),
     "empty evidence": (("answer", ID, URL, *BY, "--yes", "--applied", "--evidence", " "), "--evidence: empty"),
-    "a vote on nothing": (("keys", "sign-vote", "--verdict", "approve", *BY, "--signing-key", "a"), "--digest: missing"),
+    "a vote on nothing": (
+        ("keys", "sign-vote", "--verdict", "approve", *BY, "--signing-key", "a"), "--digest: missing",
+    ),
 }  # fmt: skip
 
 
