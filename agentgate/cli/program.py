@@ -4,6 +4,7 @@ Where our own errors end a command, `agentgate.cli.arguments.answering` has said
 from outside: a wrong usage, an interrupt, a reader that went away, a defect.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ for _command in (migrate, seal_key, keys, demo, *_LOOKING, *_ACTING):
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run the program; whatever ends it, return its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    given = _typed() if arguments is None else list(arguments)
     open_closed()
     prepare(sys.stdout)
     prepare(sys.stderr)
@@ -68,6 +69,18 @@ def run(arguments: Sequence[str] | None) -> int:
         traceback.print_exc()
         return COULD_NOT
     return OK
+
+
+def _typed() -> list[str]:
+    """Return what was typed: as UTF-8 where it is that, also in a locale that knows no letters."""
+    return [_as_utf8(word) for word in sys.argv[1:]]
+
+
+def _as_utf8(word: str) -> str:
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        return word
 
 
 def _invoke(given: list[str]) -> None:

@@ -245,7 +245,7 @@ def _observed(outcome: Outcome | None) -> Observation | None:
 def _milestones(file: ActionFile) -> frozenset[int]:
     """Return where in the chain an action's own turning points lie; the cost of a look does not grow with the run."""
     action = file.action
-    places = {action.proposed_n, action.state_n, action.last_n, action.result_n}
+    places = {action.proposed_n, action.state_n, action.last_n, action.result_n, *file.votes}
     for attempt in file.attempts.values():
         places |= {attempt.started_n, attempt.ended_n, attempt.late_n}
     for approval in file.approvals.values():
