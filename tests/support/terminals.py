@@ -4,9 +4,17 @@ import os
 import pty
 import select
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 
 from support.commands import AGENTGATE, SECONDS
+
+# Makes the terminal the one that an interrupt comes from, which a new session alone has not, and becomes the command.
+_CONTROLLED = (
+    sys.executable,
+    "-c",
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
+)
 
 
 def on_a_terminal(*arguments: str, env: Mapping[str, str]) -> bytes:
@@ -41,7 +49,7 @@ def answered(
     own, theirs = pty.openpty()
     os.write(own, before)
     process = subprocess.Popen(
-        [AGENTGATE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        [*_CONTROLLED, AGENTGATE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
     written, left = b"", dict(answers)

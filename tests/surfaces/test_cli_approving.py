@@ -105,8 +105,14 @@ def test_on_a_terminal_it_shows_asks_and_takes_yes_alone(world: World) -> None:
 def test_what_was_typed_before_the_question_stood_there_is_no_answer(world: World) -> None:
     found = held(world)
     command = ("approve", found.approval.id, world.url, *ADA)
-    code, _ = answered(*command, answers={b"approval   ": b"yes\n", b"Type yes to approve: ": b"no\n"})
+    code, _ = answered(*command, answers={b"Type yes to approve: ": b"no\n"}, before=b"yes\n")
     assert (code, votes(world)) == (1, [])
+
+
+def test_an_interrupt_at_the_question_decides_nothing(world: World) -> None:
+    found = held(world)
+    code, _ = answered("approve", found.approval.id, world.url, *ADA, answers={b"Type yes to approve: ": b"\x03"})
+    assert (code, votes(world)) == (130, [])
 
 
 def test_an_end_of_input_at_the_question_decides_nothing(world: World) -> None:

@@ -238,7 +238,7 @@ def test_a_question_that_was_taken_back_is_asked_again_by_a_graph_that_wakes_up(
             gate.cancel(asked.value["action"], by="operator:jo")
         (again,) = agent.invoke(Command(resume=True), thread(), durability="sync")["__interrupt__"]
     assert again.value["action"] != asked.value["action"]
-    assert "revision 2" in again.value["shown"]
+    assert "\nrevision   2\n" in again.value["shown"]
     assert not world.effects
 
 

@@ -55,7 +55,8 @@ def test_a_lease_that_was_set_to_end_earlier_is_taken_over_and_nothing_runs_twic
             world.sql("UPDATE agentgate_attempts SET lease_until_us = 0")
             for _ in range(3):
                 assert isinstance(gate.execute(action, tenant="acme"), Unknown)
-        assert world.words(action)[-2:] == ["in_doubt", "late"]
+        # Each time something new is known of it, its operators are asked anew.
+        assert world.words(action)[-4:] == ["in_doubt", "question_asked", "late", "question_asked"]
         gate.reconcile(action, applied=True, by="ada", evidence="its late result", tenant="acme")
         assert isinstance(gate.execute(action, tenant="acme"), Done)
     assert worker.effects == 1
