@@ -4,7 +4,7 @@ Everything is looked at inside it, on the rows as it locks them, each of which m
 not count is said and leaves nothing behind, but the end of a question whose time turned out to be over.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -98,21 +98,27 @@ class Poll:
         requirement, before = demanded(question), voted_before(file, question, ballot.by)
         if ballot.verdict not in VERDICTS[question.kind]:
             return "wrong_verdict"
-        why = unanswerable(question, before, ballot.verdict)
+        lost = self._carrying_nothing(transaction, file, requirement) if question.state == "pending" else {}
+        replaced = None if before is None else lost.get(before.n)
+        why = unanswerable(question, None if replaced else before, ballot.verdict)
         if why is not None:
             return why
         judged = self._judged(transaction, ballot, requirement)
         if isinstance(judged, str):
             return judged
-        if before is not None:
+        if before is not None and replaced is None:
             return None
         editors = editors_before(transaction.connection, file.action)
         why = may_vote(requirement, file.action, ballot.by, judged.roles, ballot.verdict, editors=editors)
         if why is not None or _was_taken_back(file, judged.digest):
             return why or "revoked"
+        if replaced is not None:
+            about: dict[str, Json] = {"approval": question.id, "vote": replaced.digest.hex(), "by": ballot.by}
+            transaction.draft.add("vote_revoked", about, action=action)
         transaction.draft.add("voted", judged.body(question), action=action, payloads=ballot.payloads)
         file = transaction.draft.file(action)
-        votes = fitting(requirement, file.action, counted(file), editors=editors)
+        carrying = (vote for vote in counted(file) if vote.n not in lost)
+        votes = fitting(requirement, file.action, carrying, editors=editors)
         said = reached(requirement, votes)
         if said is not None:
             decide(transaction, file, said, votes=agreeing(votes, said), by=ballot.by, settle=settle)
@@ -186,6 +192,26 @@ class Poll:
         reader = Reader(connection=transaction.connection, sealing=self.ledger.sealing)
         for n, kind in ((question.asked_n, "presentation"), (action.proposed_n, "arguments")):
             reader.readable(action.run, n, kind)
+
+    def _carrying_nothing(
+        self, transaction: Transaction, file: ActionFile, requirement: Requirement
+    ) -> Mapping[int, VoteRecord]:
+        """Return the votes, by their events, whose keys carry them no more: they came in time, and are void now."""
+        signed = [vote for vote in counted(file) if vote.key is not None]
+        if self.keyring is None or not signed:
+            return {}
+        at_us = transaction.draft.at_us
+        ring = trusted(transaction.connection, self.keyring, ledger=self.ledger.id, now_us=at_us)
+        lost = {}
+        for vote in signed:
+            key = ring.judge(vote.key or b"", at_us=vote.at_us, now_us=at_us)
+            if (
+                not isinstance(key, ApproverKey)
+                or key.name != vote.approver
+                or may_vote(requirement, file.action, vote.approver, key.roles, vote.verdict) is not None
+            ):
+                lost[vote.n] = vote
+        return lost
 
     def _judged(self, transaction: Transaction, ballot: Ballot, requirement: Requirement) -> "_Judged | str":
         """Return a vote that its sender may have given; or why it is none of theirs."""
