@@ -44,11 +44,13 @@ class Requirement:
     grant: timedelta | None = None
 
     def __post_init__(self) -> None:
-        if self.quorum < 1:
+        people: object = self.quorum
+        if not isinstance(people, int) or people < 1:
             raise ValueError("quorum: at least one approver must agree; use quorum=1 or more")
         for name in ("roles", "obligations"):
-            if type(getattr(self, name)) is str:
-                raise ValueError(f"{name}: one text; give a tuple of them, as in {name}=('finance',)")
+            given = getattr(self, name)
+            if not isinstance(given, tuple | list | set | frozenset) or any(type(one) is not str for one in given):
+                raise ValueError(f"{name}: give a tuple of texts, as in {name}=('finance',)")
         for name in ("question", "grant"):
             span = getattr(self, name)
             if span is not None and (type(span) is not timedelta or not timedelta(0) < span <= LONGEST):

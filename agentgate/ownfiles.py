@@ -47,6 +47,8 @@ def _read(path: Path, field: str, forbidden: int, problem: str) -> bytes:
             content = file.read(_LARGEST + 1)
     except OSError as error:
         raise Misuse(f"{field}: {path} cannot be read ({error.strerror})") from error
+    except ValueError as error:  # NUL, or what the file system's encoding lacks
+        raise Misuse(f"{field}: {str(path)!a} is no path that a file can have") from error
     if len(content) > _LARGEST:
         raise Misuse(f"{field}: {path} is too large; at most {_LARGEST} bytes are read")
     return content

@@ -20,6 +20,7 @@ from agentgate.event import decode, event_hash
 from agentgate.gate.answers import unreadable
 from agentgate.gate.covering import said
 from agentgate.gate.granted import Meant, StandingGrant, granted, meant
+from agentgate.gate.handles import check_id
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_person, check_tenant, check_text
 from agentgate.jcs import LARGEST_INTEGER
@@ -86,6 +87,8 @@ class Grants:
                 ``answer`` it is: look at the list before you add it again.
         """
         ledger = self._ledger
+        if type(spec) not in {str, type(None)}:
+            raise Misuse("spec: give what preview() returned as spec, or leave it out")
         found, predicate = self._about(tool, namespace, where, action, check_tenant(tenant))
         if spec not in {None, found.digest.hex()}:
             raise NotPossible(f"tool {found.name}", "give it", "another than was shown", "look at it again")
@@ -178,11 +181,12 @@ class Grants:
             Damaged: what lies there of it contradicts itself.
         """
         check_tenant(tenant)
+        check_id(id, "standing grant")
         with self._ledger.database.read() as connection:
-            found = None if type(id) is not str else grants.one(connection, id, ledger=self._ledger.id, kind="facts")
+            found = grants.one(connection, id, ledger=self._ledger.id, kind="facts")
         grant = None if found is None else self._read(id)
         if grant is None or grant.tenant != tenant:
-            raise NotFound("standing grant", str(id)[:64])
+            raise NotFound("standing grant", id)
         return grant
 
     def revoke(self, id: str, *, by: str, why: str = "", tenant: str = DEFAULT_TENANT) -> StandingGrant:
@@ -193,15 +197,16 @@ class Grants:
         """
         ledger = self._ledger
         check_tenant(tenant)
+        check_id(id, "standing grant")
         given_by, text = check_name(by, "by"), check_text(why, "why") or ""
         payloads = (ledger.payload("texts", canonical({"why": text})),) if text else ()
 
         def revoked(transaction: Transaction) -> None:
             connection = transaction.connection
-            stored = grants.one(connection, id, ledger=ledger.id, kind="texts") if type(id) is str else None
+            stored = grants.one(connection, id, ledger=ledger.id, kind="texts")
             event = None if stored is None else said(stored)
             if stored is None or event is None or event.body["tenant"] != tenant:
-                raise NotFound("standing grant", str(id)[:64])
+                raise NotFound("standing grant", id)
             if stored.revoked:
                 return
             taken = transaction.draft.add("standing_revoked", {"id": id, "by": given_by}, payloads=payloads)

@@ -137,6 +137,8 @@ class KeyTable:
         Args:
             keyring: what they are judged by; without one nothing is said of whether they are trusted.
         """
+        if type(keyring) not in {Keyring, type(None)}:
+            raise Misuse("keyring: give a Keyring, as Keyring.load(path) returns it, or leave it out")
         with self._ledger.database.read() as connection:
             added, revoked = keys.added(connection), keys.revoked(connection)
         now_us, ledger = self._ledger.clock.now_us(), self._ledger.id
