@@ -190,7 +190,7 @@ def cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
 
 
 def edit(gate: Gate, _run: Run, _action: str) -> agentgate.Proposal:
-    (asked,) = gate.approvals.list()
+    (asked,) = gate.approvals.list(kind="approval")  # operators may be asked meanwhile about another call
     changed = {"account": ARGUMENTS["account"], "cents": 7}
     return gate.approvals.edit(asked.id, digest=asked.digest, arguments=changed, by="ada", tenant="acme")
 
