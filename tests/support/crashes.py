@@ -189,8 +189,8 @@ def cancel(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
     return gate.cancel(action, by="ada", tenant="acme")
 
 
-def edit(gate: Gate, _run: Run, _action: str) -> agentgate.Proposal:
-    (asked,) = gate.approvals.list(kind="approval")  # operators may be asked meanwhile about another call
+def edit(gate: Gate, _run: Run, action: str) -> agentgate.Proposal:
+    (asked,) = (one for one in gate.approvals.list() if one.action == action)
     changed = {"account": ARGUMENTS["account"], "cents": 7}
     return gate.approvals.edit(asked.id, digest=asked.digest, arguments=changed, by="ada", tenant="acme")
 
