@@ -17,6 +17,7 @@ from agentgate.gate.settings import Settings
 TICKET = "ticket-4711"
 AGENT = "agent:support"
 POLICIES = ("policy.yaml", "stricter.yaml")
+KEYRING = "keyring.json"
 # Short, so that the story goes on within seconds also where a host cannot tell that a process is gone.
 SETTINGS = Settings(lease=timedelta(seconds=5))
 
@@ -39,10 +40,21 @@ class Scene:
         return f"sqlite:///{self.folder / 'agent.db'}"
 
     @contextmanager
-    def at_work(self) -> Iterator[tuple[Gate, Run]]:
-        """Open the gate as any process of the shop does, and attach to the ticket's run."""
-        policy = self.folder / POLICIES[0]
-        with Gate.open(self.url, policy=policy, tools=self.shop.tools(), settings=SETTINGS) as gate:
+    def at_work(self, *, ledger: str | None = None) -> Iterator[tuple[Gate, Run]]:
+        """Open the gate as any process of the shop does, and attach to the ticket's run.
+
+        Args:
+            ledger: another file of the folder than the shop's own ledger.
+        """
+        policy, keyring = self.folder / POLICIES[0], self.folder / KEYRING
+        url = self.url if ledger is None else f"sqlite:///{self.folder / ledger}"
+        with Gate.open(
+            url,
+            policy=policy,
+            tools=self.shop.tools(),
+            settings=SETTINGS,
+            keyring=keyring if keyring.exists() else None,
+        ) as gate:
             yield gate, gate.run(TICKET, principal=AGENT, goal="Help the customer of ticket 4711.")
 
 

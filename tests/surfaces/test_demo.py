@@ -56,13 +56,13 @@ def test_the_demo_leaves_a_ledger_to_look_at(tmp_path: Path) -> None:
     url = ran("demo", "--folder", str(folder), "--json").document["url"]
     assert agentgate.verify(url).ok
     states = [action["state"] for action in ran("show", "ticket-4711", url, "--json").document["actions"]]
-    assert {state: states.count(state) for state in set(states)} == {"SUCCEEDED": 13, "REFUSED": 4}
+    assert {state: states.count(state) for state in set(states)} == {"SUCCEEDED": 14, "REFUSED": 5}
     for look in (("runs",), ("show", "ticket-4711"), ("events", "ticket-4711"), ("verify",)):
         assert not unseen(ran(*look, url).out)
     assert ran("recheck", str(folder / "policy.yaml"), url).code == 0
     stricter = ran("recheck", str(folder / "stricter.yaml"), url)
     assert stricter.code == 1
-    assert re.search(r"executed, would now be denied +2  of 13 actions", stricter.out)
+    assert re.search(r"executed, would now be denied +3  of 14 actions", stricter.out)
     assert ran("verify", f"sqlite:///{folder / 'forged.db'}").code == 1
 
 
@@ -84,6 +84,6 @@ def test_the_demo_takes_an_empty_folder_and_no_other(tmp_path: Path) -> None:
 
 def test_the_page_shows_the_story_as_it_is_told() -> None:
     golden = GOLDEN.read_text("utf-8")
-    shown = [block.text for block in blocks(CLI_PAGE.read_text("utf-8")) if block.text.startswith("6. ")]
+    shown = [block.text for block in blocks(CLI_PAGE.read_text("utf-8")) if block.text.startswith("7. ")]
     assert shown
     assert all(text in golden for text in shown)

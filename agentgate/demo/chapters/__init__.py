@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from agentgate.demo.chapters import (
     allowed,
+    approved,
     corrected,
     denied,
     held,
@@ -27,6 +28,7 @@ CHAPTERS: tuple[tuple[str, Callable[[Story, Scene], None]], ...] = tuple(
         corrected,
         denied,
         held,
+        approved,
         repeated,
         killed,
         reconciled,

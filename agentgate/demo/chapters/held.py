@@ -12,7 +12,7 @@ REFUND = Call(tool="refund", arguments={"account": "a1", "cents": 129_900}, key=
 def play(story: Story, scene: Scene) -> None:
     """Ask for the whole price back, come back in a new process, and have a person withdraw it."""
     story.say(
-        """The model wants to give the whole price back. Over 50.00 the policy wants somebody from finance, so
+        """The model wants to give the whole price back. Over 50.00 the policy wants two people from finance, so
         nothing runs: a question is stored, with this text made from exactly the bytes that would run."""
     )
     with scene.at_work() as (gate, run):

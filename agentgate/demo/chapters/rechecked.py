@@ -5,7 +5,8 @@ from agentgate.core.tables import tabulate
 from agentgate.demo.scene import POLICIES, Scene
 from agentgate.demo.story import Story
 
-EXECUTED_NOW_DENIED = 2  # 42.00 and 26.00
+EXECUTED_NOW_DENIED = 3  # 42.00, 649.50 and 26.00
+ASKED_OF_FINANCE = 3  # two questions, and the claim of what was granted
 TITLE = "Rechecked: what would a stricter policy have said?"
 
 
@@ -22,7 +23,8 @@ def play(story: Story, scene: Scene) -> None:
     story.person("recheck", "stricter.yaml:")
     story.show(tabulate(stricter).splitlines())
     executed, found = stricter.executed_now_denied, (stricter.tightened, stricter.loosened, stricter.cannot_evaluate)
-    story.expect("two refunds were executed that would now be denied", so=executed == EXECUTED_NOW_DENIED)
+    story.expect("three refunds were executed that would now be denied", so=executed == EXECUTED_NOW_DENIED)
     story.expect(
-        "they and the question to finance are all that is different", so=found == (EXECUTED_NOW_DENIED + 1, 0, 0)
+        "they and what finance was asked are all that is different",
+        so=found == (EXECUTED_NOW_DENIED + ASKED_OF_FINANCE, 0, 0),
     )

@@ -1,10 +1,12 @@
 """A person finds out what happened, and says so on record."""
 
+from typing import Any
+
 from agentgate.demo.agent import work
 from agentgate.demo.chapters.killed import CALL, NEXT
 from agentgate.demo.scene import Scene
 from agentgate.demo.story import Story
-from agentgate.outcome import Done
+from agentgate.outcome import Done, Unknown
 from agentgate.printable import printable
 
 TITLE = "Reconciled: somebody looks, and says what happened"
@@ -16,8 +18,13 @@ def play(story: Story, scene: Scene) -> None:
     story.show(printable(line) for line in scene.shop.movements(2_600))
     with scene.at_work() as (gate, run):
         proposal = gate.propose(run, CALL.tool, CALL.arguments, key=CALL.key)
-        story.person("ada", f"agentgate reconcile {proposal.action} --applied --by ops:ada --evidence @bank.txt")
-        settled = gate.reconcile(proposal, applied=True, by="ops:ada", evidence="\n".join(scene.shop.bank))
+        question = proposal.outcome.question if isinstance(proposal.outcome, Unknown) else None
+        story.expect("the gate asks its operators: once more, did it happen, did it not?", so=question is not None)
+        if question is not None:
+            story.person("ada", f"agentgate answer {question.id} --applied --by ops:ada --evidence @bank.txt")
+            said: dict[str, Any] = {"by": "ops:ada", "evidence": "\n".join(scene.shop.bank)}
+            gate.approvals.answer(question.id, digest=question.digest, verdict="applied", **said)
+        settled = gate.wait(proposal, timeout=0)
         story.expect("the action has succeeded", so=settled.state == "SUCCEEDED")
         story.say("Both calls are proposed again. One is known now, the other may go on:")
         known, freed = work(story, gate, run, [CALL, NEXT])
