@@ -11,6 +11,8 @@ from typing import Any, Literal
 from agentgate.canonical import Json
 from agentgate.clock import to_us
 from agentgate.digests import digest
+from agentgate.errors import Damaged, Misuse
+from agentgate.jcs import LARGEST_INTEGER, encodable
 
 Verdict = Literal["approve", "reject", "again", "applied", "not_applied"]
 LONGEST = timedelta(days=3_660)  # as every span that a spec may state
@@ -32,6 +34,9 @@ class Requirement:
 
     Two requirements that differ in their times alone are the same one: what is granted to the one is granted to the
     other.
+
+    Raises:
+        Misuse: a value that is none of these; its field is named.
     """
 
     kind: Literal["approval", "question"] = "approval"
@@ -44,17 +49,20 @@ class Requirement:
     grant: timedelta | None = None
 
     def __post_init__(self) -> None:
-        people: object = self.quorum
-        if not isinstance(people, int) or people < 1:
-            raise ValueError("quorum: at least one approver must agree; use quorum=1 or more")
+        given: Any = self  # of what a caller gives, the annotations are a wish
+        if type(given.kind) is not str or given.kind not in ("approval", "question"):
+            raise Misuse("kind: give approval or question")
+        if type(given.quorum) is not int or not 1 <= self.quorum <= LARGEST_INTEGER:
+            raise Misuse("quorum: give a whole number of approvers from 1: at least one must agree")
+        for name in ("proposer", "signed"):
+            if type(getattr(self, name)) is not bool:
+                raise Misuse(f"{name}: give True or False")
         for name in ("roles", "obligations"):
-            given = getattr(self, name)
-            if not isinstance(given, tuple | list | set | frozenset) or any(type(one) is not str for one in given):
-                raise ValueError(f"{name}: give a tuple of texts, as in {name}=('finance',)")
+            object.__setattr__(self, name, _texts(getattr(self, name), name))
         for name in ("question", "grant"):
             span = getattr(self, name)
             if span is not None and (type(span) is not timedelta or not timedelta(0) < span <= LONGEST):
-                raise ValueError(f"{name}: give a positive timedelta of at most {LONGEST.days} days, or None")
+                raise Misuse(f"{name}: give a positive timedelta of at most {LONGEST.days} days, or None")
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
 
     def to_json(self) -> dict[str, Json]:
@@ -75,17 +83,32 @@ class Requirement:
 
     @classmethod
     def from_json(cls, value: Any) -> "Requirement":
-        """Read a requirement out of an event whose shape was checked."""
+        """Read a requirement out of an event whose shape was checked.
+
+        Raises:
+            Damaged: it is recorded so that nobody could have asked for it.
+        """
         spans = {name: value[f"{name}_us"] for name in ("question", "grant") if f"{name}_us" in value}
-        return cls(
-            kind=value["kind"],
-            quorum=value["quorum"],
-            roles=tuple(value["roles"]),
-            proposer=value["proposer"],
-            signed=value["signed"],
-            obligations=tuple(value["obligations"]),
-            **{name: timedelta(microseconds=us) for name, us in spans.items()},
-        )
+        try:
+            return cls(
+                kind=value["kind"],
+                quorum=value["quorum"],
+                roles=tuple(value["roles"]),
+                proposer=value["proposer"],
+                signed=value["signed"],
+                obligations=tuple(value["obligations"]),
+                **{name: timedelta(microseconds=us) for name, us in spans.items()},
+            )
+        except Misuse as error:
+            raise Damaged("requirement", f"what is recorded is none: {error}") from error
+
+
+def _texts(given: Any, name: str) -> tuple[str, ...]:
+    # A text alone would be taken letter by letter.
+    listed = isinstance(given, tuple | list | set | frozenset)
+    if not listed or not all(type(one) is str and encodable(one) for one in given):
+        raise Misuse(f"{name}: give a tuple of texts of whole Unicode characters, as in {name}=('finance',)")
+    return tuple(given)
 
 
 def requirement_digest(requirement: Requirement, *, action: bytes, attempt: int | None = None) -> bytes:

@@ -24,6 +24,7 @@ CLOSING_S = 5.0
 TAKEN_US = 30_000_000
 FIRST_PAUSE_US = 2_000_000
 LONGEST_PAUSE_US = 300_000_000
+_START = (0, "")
 
 
 class Channel(Protocol):
@@ -50,6 +51,7 @@ class _Taken:
     approval: str
     action: str
     tries: int
+    over_us: int
 
 
 def check_channels(value: object) -> Mapping[str, Channel]:
@@ -79,23 +81,33 @@ def deliver(ledger: Ledger, channel: Channel, *, until: threading.Event | None =
         channel: whom to tell.
         until: stops before the next question once it is set.
     """
-    name, count = channel.name, 0
-    while (until is None or not until.is_set()) and (taken := _take(ledger, name)) is not None:
-        count += _hand(ledger, channel, taken)
+    name, count, after = channel.name, 0, _START
+    while until is None or not until.is_set():
+        taken = _take(ledger, name, after)
+        if taken is not None:
+            after = (taken.over_us, taken.approval)
+            count += _hand(ledger, channel, taken)
+        elif after != _START:
+            after = _START  # what was asked meanwhile, and is over sooner
+        else:
+            break
+    if count:
+        with ledger.database.write() as connection:
+            notices.forget(connection, name)
     return count
 
 
-def _take(ledger: Ledger, name: str) -> _Taken | None:
+def _take(ledger: Ledger, name: str, after: tuple[int, str]) -> _Taken | None:
     now_us = ledger.clock.now_us()
     with ledger.database.read() as connection:  # most looks find nothing, and hold no writer up
-        if notices.due(connection, name, now_us=now_us, latest_us=now_us + LONGEST_PAUSE_US) is None:
+        if notices.due(connection, name, now_us=now_us, latest_us=now_us + LONGEST_PAUSE_US, after=after) is None:
             return None
     with ledger.database.write() as connection:
         now_us = ledger.clock.now_us()
-        found = notices.due(connection, name, now_us=now_us, latest_us=now_us + LONGEST_PAUSE_US)
+        found = notices.due(connection, name, now_us=now_us, latest_us=now_us + LONGEST_PAUSE_US, after=after)
         if found is None:  # somebody else was faster
             return None
-        taken = _Taken(approval=found[0], action=found[1], tries=(found[2] or 0) + 1)
+        taken = _Taken(approval=found[0], action=found[1], tries=(found[2] or 0) + 1, over_us=found[3])
         notices.take(connection, name, taken.approval, tries=taken.tries, again_at_us=now_us + TAKEN_US)
         return taken
 

@@ -50,12 +50,12 @@ def test_a_path_that_no_file_can_have_is_named(world: World, path: str) -> None:
 
 @pytest.mark.parametrize("quorum", [None, "2", b"2", [2], 1.5, 0])
 def test_a_quorum_is_a_whole_number_of_people(quorum: Any) -> None:
-    with pytest.raises(ValueError, match=r"^quorum: "):
+    with pytest.raises(Misuse, match=r"^quorum: "):
         Requirement(quorum=quorum)
 
 
 @pytest.mark.parametrize("name", ["roles", "obligations"])
 @pytest.mark.parametrize("value", [None, 7, "finance", [["finance"]], ["finance", None]])
 def test_roles_and_obligations_are_texts(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^{name}: "):
+    with pytest.raises(Misuse, match=rf"^{name}: "):
         Requirement(**{name: value})
