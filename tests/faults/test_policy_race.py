@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from faults.test_switch_race import begun, tool, wait_for
 
-from agentgate import Done, Refused
+from agentgate import Done, Running
 from agentgate.testing import ScriptedPolicy
 from support import faulty, forking
 from support.worlds import World, made, opened
@@ -27,8 +27,8 @@ def work(world: World, n: int) -> None:
         for step in range(CALLS):
             key = f"{n}/{step}"
             while not isinstance(outcome := gate.call(run, "act", {"key": key}, key=key), Done):
-                assert isinstance(outcome, Refused), outcome
-                assert outcome.reason == "policy_inactive"
+                # One of them is being done by the gate of the other policy, see below.
+                assert isinstance(outcome, Running) or outcome.reason == "policy_inactive", outcome
                 time.sleep(BETWEEN_S)
 
 
