@@ -70,8 +70,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 @st.composite
 def answers(draw: st.DrawFn) -> Callable[[], Any]:
     """Draw what a policy does when it is asked: hostile words may keep it from making its decision."""
-    code, text, role = draw(TEXTS), draw(TEXTS), draw(TEXTS)
-    requirement = Requirement(roles=(role,), obligations=(draw(TEXTS),), quorum=draw(st.sampled_from([1, 2**53])))
+    code, text, role, duty = draw(TEXTS), draw(TEXTS), draw(TEXTS), draw(TEXTS)
+    quorum = draw(st.sampled_from([1, 2**53]))
+
+    def asks() -> Any:
+        requirement = Requirement(roles=(role,), obligations=(duty,), quorum=quorum)
+        return agentgate.require_approval(code, text, requirement=requirement)
+
     return draw(
         st.sampled_from(
             [
@@ -79,7 +84,7 @@ def answers(draw: st.DrawFn) -> Callable[[], Any]:
                 lambda: agentgate.allow(code, text, reserves=[agentgate.Reserve(account=role, amount=2**53 - 1)]),
                 lambda: agentgate.deny(code, text),
                 lambda: agentgate.abort("over", text),
-                lambda: agentgate.require_approval(code, text, requirement=requirement),
+                asks,
                 lambda: agentgate.require_approval("ask", requirement=Requirement(roles=(role,))),
                 lambda: None,
             ]
