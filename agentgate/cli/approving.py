@@ -176,18 +176,23 @@ def _split(given: dict[str, Any]) -> tuple[_Decision, _Voice]:
     return _Decision(**given), voice
 
 
+def _vote(verdict: Literal["approve", "reject"], done: str, given: dict[str, Any]) -> int:
+    decision, voice = _split(given)
+
+    def vote(gate: agentgate.Gate, question: Question) -> Question:
+        carried = {**_about(decision, question), **voice.of(question.digest, verdict, decision.by)}
+        approvals = gate.approvals
+        return (approvals.approve if verdict == "approve" else approvals.reject)(question.id, **carried)
+
+    return _decide(decision, verdict, done, vote, keyring=voice.keyring)
+
+
 @click.command(short_help="Say yes to an action, as it is shown.")
 @_votes
 @answering
 def approve(**given: Any) -> int:
     """Say yes to the action that approval ID asks about: exactly what is shown, once."""
-    decision, voice = _split(given)
-
-    def say_yes(gate: agentgate.Gate, question: Question) -> Question:
-        carried = voice.of(question.digest, "approve", decision.by)
-        return gate.approvals.approve(question.id, **_about(decision, question), **carried)
-
-    return _decide(decision, "approve", "approved", say_yes, keyring=voice.keyring)
+    return _vote("approve", "approved", given)
 
 
 @click.command(short_help="Say no, which is final for the action.")
@@ -195,13 +200,7 @@ def approve(**given: Any) -> int:
 @answering
 def reject(**given: Any) -> int:
     """Say no to approval ID, which ends the question at once and, for an approval, the action for good."""
-    decision, voice = _split(given)
-
-    def say_no(gate: agentgate.Gate, question: Question) -> Question:
-        carried = voice.of(question.digest, "reject", decision.by)
-        return gate.approvals.reject(question.id, **_about(decision, question), **carried)
-
-    return _decide(decision, "reject", "rejected", say_no, keyring=voice.keyring)
+    return _vote("reject", "rejected", given)
 
 
 @click.command(short_help="Answer an operators' question.")

@@ -15,7 +15,6 @@ from agentgate.core.presenting.values import Tree
 from agentgate.gate.granted import Meant, StandingGrant
 
 _LABEL = 11
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _TREE = Tree(hidden=frozenset(), remarks={}, opened=frozenset())
 _BOUNDS = {"at_most": "at most", "at_least": "at least"}
 
@@ -46,7 +45,7 @@ def given(about: Meant | StandingGrant, principal: str | None, *, tenant: str, l
 def terms(uses: int, until: datetime, now: datetime, *, by: str, why: str | None) -> Iterator[str]:
     """Show how often and how long, and who says so."""
     yield _line("uses", f"{uses:,}")
-    yield _line("until", f"{pages.time(until)} ({_time_left(until, now)})")
+    yield _line("until", f"{pages.time(until)} ({pages.time_left(until, now)})")
     yield _line("by", pages.text(by))
     yield _line("why", "erased, or sealed" if why is None else pages.text(why))
 
@@ -57,7 +56,7 @@ def table(grants: Iterable[StandingGrant], now: datetime) -> Iterator[str]:
     rows = (
         (
             _of(grant),
-            _time_left(grant.until, now),
+            pages.time_left(grant.until, now),
             grant.state,
             pages.tool(grant.namespace, grant.tool),
             "everybody" if grant.principal is None else pages.text(grant.principal),
@@ -96,18 +95,6 @@ def _line(label: str, value: str) -> str:
 
 def _of(grant: StandingGrant) -> str:
     return f"{grant.left:,} of {grant.uses:,} left"
-
-
-def _time_left(until: datetime, now: datetime) -> str:
-    """Say how long it is until then, in its two largest units, rounded down."""
-    left, told = int((until - now).total_seconds()), []
-    if left <= 0:
-        return "over"
-    for unit, seconds in _UNITS:
-        if left >= seconds:
-            told.append(f"{left // seconds} {unit}")
-            left %= seconds
-    return " ".join(told[:2])
 
 
 def _predicate(where: Mapping[str, Json]) -> Iterator[str]:

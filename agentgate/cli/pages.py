@@ -15,6 +15,7 @@ from agentgate.printable import clipped, printable, printable_json
 
 LONGEST = 400
 _LABEL = 11
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _NEXT = {
     "READY": "its loop executes it, or: agentgate cancel {id} --by NAME",
     "HELD": "a person answers: agentgate approvals {asked}; or: agentgate cancel {id} --by NAME",
@@ -37,6 +38,18 @@ def json(value: Json) -> str:
 def time(at: datetime) -> str:
     """Show a time to the millisecond, UTC."""
     return at.strftime("%Y-%m-%d %H:%M:%S.") + f"{at.microsecond // 1_000:03d}Z"
+
+
+def time_left(until: datetime, now: datetime) -> str:
+    """Say how long it is until then, in its two largest units, rounded down."""
+    left, told = int((until - now).total_seconds()), []
+    if left <= 0:
+        return "over"
+    for unit, seconds in _UNITS:
+        if left >= seconds:
+            told.append(f"{left // seconds} {unit}")
+            left %= seconds
+    return " ".join(told[:2])
 
 
 def _line(label: str, value: str) -> str:

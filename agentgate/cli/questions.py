@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from agentgate.canonical import Json
 from agentgate.cli import pages
 from agentgate.cli.documents import at_us
-from agentgate.clock import Clock, to_datetime, to_us
+from agentgate.clock import Clock, to_datetime
 from agentgate.core.presenting.letters import reshown
 from agentgate.gate.questions import Question, VoteView
 
 _LABEL = 11
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 UNREADABLE = {"": "erased", "[sealed]": "sealed"}
 """What stands in the place of a text that nobody can read here, and why."""
 
@@ -36,17 +35,9 @@ def table(questions: Iterable[Question], clock: Clock) -> Iterator[str]:
 
 
 def left(question: Question, clock: Clock) -> str:
-    """Say how much time is left to answer a question, or to use what was granted, in its two largest units."""
+    """Say how much time is left to answer a question, or to use what was granted."""
     end = question.until if question.state == "granted" and question.until is not None else question.expires_at
-    seconds = to_us(end - to_datetime(clock.now_us())) // 1_000_000
-    if seconds < 0:
-        return "over"
-    parts: list[str] = []
-    for unit, size in _UNITS:
-        count, seconds = divmod(seconds, size)
-        if count or parts or size == 1:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2])
+    return pages.time_left(end, to_datetime(clock.now_us()))
 
 
 def quorum(question: Question) -> str:

@@ -13,6 +13,7 @@ from agentgate.canonical import Json, parse
 from agentgate.core.claiming import MOST_REQUIREMENTS, Wait, may_run_again, wait
 from agentgate.core.draft import Draft
 from agentgate.core.proposing import Chance, Thought, ask
+from agentgate.core.proving import is_granted
 from agentgate.core.records import ActionFile
 from agentgate.states import State
 from agentgate.tools.recovery import Probe
@@ -126,24 +127,15 @@ def goes_on(
     if decision.outcome in {"allow", "require_approval"}:
         if wanted is None:
             return True
-        if is_granted(file, wanted):
-            why = proven(_as_question(wanted), "again") if told else proven(wanted, "approve")
+        answered = _as_question(wanted) if told else wanted
+        if is_granted(file, answered):
+            why = proven(answered, "again" if told else "approve")
     if why is None:
         return True
     wait(draft, file, Wait(reason=why), judgement)
     if wanted is not None and why != "no_keyring":  # another gate can tell
         _want(draft, draft.file(file.action.id), thought, chance, _as_question(wanted) if told else wanted)
     return False
-
-
-def is_granted(file: ActionFile, requirement: Requirement) -> bool:
-    """Tell whether exactly what a policy asks for was granted, and is not used: by approvers, or by operators."""
-    question = file.question
-    if question is None or question.state != "granted":
-        return False
-    wanted = _as_question(requirement) if question.kind == "question" else requirement
-    required = requirement_digest(wanted, action=file.action.digest, attempt=question.attempt)
-    return question.requirement == required
 
 
 def _want(draft: Draft, file: ActionFile, thought: Thought, chance: Chance, requirement: Requirement) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from agentgate.approval import Requirement, Verdict, approval_digest, requirement_digest, vote_digest
 from agentgate.core.history import History
 from agentgate.core.proposing import span_us
-from agentgate.core.records import ApprovalRecord, VoteRecord
+from agentgate.core.records import ActionFile, ApprovalRecord, VoteRecord
 from agentgate.core.voting import fitting, reached
 from agentgate.errors import Damaged
 from agentgate.event import Event
@@ -20,12 +20,12 @@ from agentgate.keyring import Keyring
 from agentgate.signing import verify
 
 
-def is_asked_for(history: History, requirement: Requirement) -> bool:
-    """Tell whether what hangs on the action asks for exactly this, and of the attempt that it names."""
-    question = history.file.question
-    if question is None or question.kind != requirement.kind:
+def is_granted(file: ActionFile, requirement: Requirement) -> bool:
+    """Tell whether what hangs on the action asks for exactly this, was granted, and is not used."""
+    question = file.question
+    if question is None or question.state != "granted" or question.kind != requirement.kind:
         return False
-    digest = requirement_digest(requirement, action=history.file.action.digest, attempt=question.attempt)
+    digest = requirement_digest(requirement, action=file.action.digest, attempt=question.attempt)
     return question.requirement == digest
 
 

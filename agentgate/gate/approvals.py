@@ -17,7 +17,7 @@ from agentgate.errors import Misuse, NotFound, VoteRefused
 from agentgate.gate import editing
 from agentgate.gate.answers import Reader
 from agentgate.gate.commands import note_payloads
-from agentgate.gate.deciding import finding_of
+from agentgate.gate.deciding import found_out
 from agentgate.gate.handles import check_digest, check_id
 from agentgate.gate.ledger import Transaction, log
 from agentgate.gate.names import DEFAULT_TENANT, check_name, check_person, check_tenant, check_text
@@ -194,16 +194,16 @@ class Approvals:
         ballot = Ballot(
             verdict=verdict, **self._ballot(id, digest=digest, by=by, roles=roles, signed=signed, note=note)
         )
-        finding = finding_of(
+        found = found_out(
             self._shop.ledger,
             self._shop.key(check_tenant(tenant)),
-            verdict=verdict,
+            applied=verdict == "applied",
             evidence=evidence,
             result=result,
             worker_known_dead=worker_known_dead,
             ready_us=self._shop.settings.ready_us,
         )
-        return self._voted(ballot, tenant, finding.settle)
+        return self._voted(ballot, tenant, found.settle)
 
     def revoke(self, id: str, *, digest: str, by: str, note: str = "", tenant: str = DEFAULT_TENANT) -> Question:
         """Take your own vote back while nothing is decided; once it is granted, end the grant.

@@ -38,7 +38,7 @@ from agentgate.core.records import ActionFile, ActionRecord, AttemptRecord, RunR
 from agentgate.gate.activating import governs
 from agentgate.gate.closing import refuse_waiting
 from agentgate.gate.covering import is_gone as grant_is_gone
-from agentgate.gate.grants import Grounds
+from agentgate.gate.grounds import Grounds
 from agentgate.gate.ledger import Transaction
 from agentgate.gate.pinning import Pin
 from agentgate.keyring import Keyring

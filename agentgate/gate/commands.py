@@ -3,17 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agentgate.canonical import Json, canonical
-from agentgate.core import recording
+from agentgate.canonical import canonical
 from agentgate.core.draft import Payload
 from agentgate.core.records import ActionFile
 from agentgate.errors import Misuse, NotFound, NotPossible
-from agentgate.gate.given import plain
-from agentgate.gate.keeping import kept
+from agentgate.gate.deciding import found_out
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.releasing import release
 from agentgate.gate.settings import Settings
-from agentgate.observation import Observation
 from agentgate.states import State, advance
 from agentgate.store import actions
 
@@ -106,32 +103,25 @@ class Commander:
             NotPossible: nothing about it is in doubt, or its newest attempt is another one.
             NotCanonical: the evidence or the result is no JSON value.
         """
-        for name, said in (("applied", applied), ("worker_known_dead", worker_known_dead)):
-            if type(said) is not bool:  # an event that holds anything else is one that no reader accepts
-                raise Misuse(f"{name}: say True or False")
+        if type(applied) is not bool:
+            raise Misuse("applied: say True or False")
         if attempt is not None and (type(attempt) is not int or attempt < 1):
             raise Misuse("attempt: give the number of an attempt, from 1, or None for whichever is the newest")
-        if result is not None and not applied:
-            raise Misuse("result: there is none of what did not happen; leave it out, or say applied=True")
-        proof = self.ledger.payload("evidence", canonical(plain(evidence, "evidence")))
-        seen = plain(result, "result") if result is not None else None
-        key = self.fingerprint_key(tenant)  # read before: a transaction waits for no other one of its own gate
+        found = found_out(
+            self.ledger,
+            self.fingerprint_key(tenant),  # read before: a transaction waits for no other one of its own gate
+            applied=applied,
+            evidence=evidence,
+            result=result,
+            worker_known_dead=worker_known_dead,
+            ready_us=self.settings.ready_us,
+        )
 
         def reconciled(transaction: Transaction) -> None:
             file = transaction.file(action)
             _check_attempt(file, attempt)
             self._check_in_doubt(file, applied=applied)
-            recording.reconcile(
-                transaction.draft,
-                file,
-                applied=applied,
-                by=by,
-                worker_known_dead=worker_known_dead,
-                ready_us=self.settings.ready_us,
-                result=self._result(key, file, seen) if applied and file.action.state is State.UNKNOWN else None,
-                payloads=(proof,),
-            )
-            release(transaction, action, parallel=False)
+            found.record(transaction, file, applied=applied, by=by)
 
         self.ledger.change(self._run_of(tenant, action), reconciled)
 
@@ -147,10 +137,6 @@ class Commander:
         if state is not State.UNKNOWN and not file.action.unresolved:
             remedy = "nothing about it is in doubt"
             raise NotPossible(f"action {file.action.id}", "reconcile it", state, remedy)
-
-    def _result(self, key: bytes | None, file: ActionFile, seen: Json) -> recording.Kept:
-        observation = Observation(status="ok", value=seen, notes=("reconciled",))
-        return kept(self.ledger, key, file, observation)
 
 
 def _check_attempt(file: ActionFile, attempt: int | None) -> None:

@@ -25,7 +25,7 @@ from agentgate.errors import Damaged, Misuse, Unavailable
 from agentgate.gate import leases
 from agentgate.gate.answers import Reader
 from agentgate.gate.claiming import Claim, Claimant, claim_again, is_inactive, surroundings, waiting
-from agentgate.gate.grants import Grounds, read_history
+from agentgate.gate.grounds import Grounds, read_history
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.gate.looks import Look, look_at, thought_of
 from agentgate.gate.performing import Performer, Ran

@@ -19,7 +19,7 @@ from agentgate.store.grants import StoredGrant
 from agentgate.tools.sensitive import MARK, masked, public_path
 from agentgate.tools.spec import ToolSpec, from_document
 
-Standing: TypeAlias = Literal["live", "used_up", "over", "revoked"]
+GrantState: TypeAlias = Literal["live", "used_up", "over", "revoked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class StandingGrant:
     """
 
     id: str
-    state: Standing
+    state: GrantState
     tenant: str
     principal: str | None
     namespace: str
@@ -118,7 +118,7 @@ def granted(ledger: Ledger, facts: StoredGrant | None, texts: StoredGrant | None
     )
 
 
-def _state(stored: StoredGrant, *, left: int, over: bool) -> Standing:
+def _state(stored: StoredGrant, *, left: int, over: bool) -> GrantState:
     if stored.revoked:
         return "revoked"
     return "over" if over else "live" if left else "used_up"

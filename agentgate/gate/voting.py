@@ -30,7 +30,7 @@ from agentgate.gate.answers import Reader
 from agentgate.gate.closing import end_where_rejected
 from agentgate.gate.deciding import check_again
 from agentgate.gate.editors import editors_before
-from agentgate.gate.grants import read_history
+from agentgate.gate.grounds import read_history
 from agentgate.gate.keyring import trusted
 from agentgate.gate.ledger import Ledger, Transaction
 from agentgate.keyring import Keyring

@@ -1,6 +1,5 @@
 """A budget of ten is ten: however many threads and processes claim at once, and whoever bounded it."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import agentgate
 from agentgate import Done, Limits, Refused, Reserve, Run, allow
 from agentgate.testing import ScriptedPolicy
 from support import forking
+from support.racing import at_once
 from support.worlds import World, made, opened
 
 BUDGET = 10
@@ -80,24 +80,9 @@ def check(world: World) -> None:
 def test_fifty_threads_against_a_budget_of_ten_make_exactly_ten_effects(tmp_path: Path, bound: Prepare) -> None:
     world = made(tmp_path)
     limits = prepared(world, bound)
-    wrong: list[BaseException] = []
-    barrier = threading.Barrier(THREADS)
     with gate_of(world) as gate:
         runs = [opened(gate, "ticket-1" if bound is by_run else f"run-{n % 5}", limits=limits) for n in range(5)]
-
-        def work(n: int) -> None:
-            barrier.wait()
-            try:
-                one(gate, runs[n % 5], f"a{n}", REASONS[bound])
-            except BaseException as error:  # noqa: BLE001 - told by the test, not by a thread that dies alone
-                wrong.append(error)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+        at_once(THREADS, lambda n: one(gate, runs[n % 5], f"a{n}", REASONS[bound]))
     check(world)
 
 

@@ -1,12 +1,12 @@
 """A standing grant of seven uses is seven effects: however many threads and processes claim at once."""
 
-import threading
 from datetime import timedelta
 from pathlib import Path
 
 import agentgate
 from agentgate import Done, Held, Refused
 from support import forking
+from support.racing import at_once
 from support.worlds import World, made, opened, slow
 
 USES = 7
@@ -51,22 +51,9 @@ def check(world: World) -> None:
 
 
 def test_fifty_threads_on_seven_uses_make_exactly_seven_effects(tmp_path: Path) -> None:
-    world, wrong, barrier = prepared(tmp_path), list[BaseException](), threading.Barrier(THREADS)
+    world = prepared(tmp_path)
     with gate_of(world) as gate:
-
-        def work(n: int) -> None:
-            barrier.wait()
-            try:
-                one(gate, f"a{n}")
-            except BaseException as error:  # noqa: BLE001 - told by the test, not by a thread that dies alone
-                wrong.append(error)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+        at_once(THREADS, lambda n: one(gate, f"a{n}"))
     check(world)
 
 

@@ -1,6 +1,5 @@
 """A yes that races a no, an end or a stop: one of the two came first, both are told so, and nothing is in between."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from agentgate import Done, Gate, Held, NotPossible, Refused, Requirement, VoteR
 from agentgate.testing import FakeClock, ScriptedPolicy
 from support.operators import asked as asked_operators
 from support.operators import lost
+from support.racing import at_once
 from support.worlds import World, gates, made, opened, vote
 
 ROUNDS = 12
@@ -85,22 +85,17 @@ def told(work: Callable[[], Any]) -> str:
 
 def race(first: Callable[[], Any], second: Callable[[], Any], *, n: int) -> tuple[str, str]:
     """Do both at once; in the first two rounds one after the other, so that each has come first."""
-    barrier, said = threading.Barrier(2), ["", ""]
+    said = ["", ""]
     if n == 0:
         return told(first), told(second)
     if n == 1:
         before = told(second)
         return told(first), before
 
-    def work(n: int, command: Callable[[], Any]) -> None:
-        barrier.wait()
-        said[n] = told(command)
+    def work(n: int) -> None:
+        said[n] = told((first, second)[n])
 
-    threads = [threading.Thread(target=work, args=(n, command)) for n, command in enumerate((first, second))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(2, work)
     return said[0], said[1]
 
 

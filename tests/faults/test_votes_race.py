@@ -1,6 +1,5 @@
 """However many people, scripts and workers come at once: one grant, one effect, every vote once."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ import pytest
 from agentgate import Done, Gate, Held, Refused, Requirement, Running, VoteRefused, require_approval
 from agentgate.testing import ScriptedPolicy
 from support import forking
+from support.racing import at_once
 from support.worlds import World, gates, grant, made, opened
 
 THREADS = 50
@@ -60,19 +60,9 @@ def check(world: World, asked: Held, *, votes: int, effects: int) -> None:
 def test_fifty_approvals_at_once_are_one_grant(tmp_path: Path, people: int, quorum: int) -> None:
     world = made(tmp_path)
     said: list[str] = []
-    barrier = threading.Barrier(THREADS)
     with gates(world, policy=asking(quorum), count=5) as many:
         asked = held(many[0])
-
-        def work(n: int) -> None:
-            barrier.wait()
-            said.append(approve(many[n % 5], asked, f"person:{n % people}"))
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(THREADS, lambda n: said.append(approve(many[n % 5], asked, f"person:{n % people}")))
         assert many[0].approvals.show(asked.approval.id, tenant="acme").state == "granted"
     assert len(said) == THREADS
     assert set(said) <= {"pending", "granted"}  # the word of a state, or of a vote that came behind it

@@ -21,7 +21,7 @@ import agentgate
 from agentgate import Decision, Done, Gate, Held, PolicyRequest, Refused, Requirement, VoteRefused
 from agentgate.core.proposing import Chance, Thought
 from agentgate.gate import claiming
-from agentgate.gate.grants import Grounds
+from agentgate.gate.grounds import Grounds
 from support.worlds import PRINCIPAL, World, made, named
 
 STORIES = 60

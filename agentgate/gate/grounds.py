@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agentgate.approval import Requirement, Verdict
 from agentgate.core.history import History, told
 from agentgate.core.proposing import Chance
-from agentgate.core.proving import is_asked_for, prove
+from agentgate.core.proving import is_granted, prove
 from agentgate.core.records import ActionFile
 from agentgate.gate.editors import editors_before
 from agentgate.gate.keyring import trusted
@@ -30,8 +30,7 @@ class Grounds:
 
     def answers(self, requirement: Requirement) -> bool:
         """Tell whether what hangs on the action asks for exactly this, and was granted."""
-        question = self.history.file.question
-        return question is not None and question.state == "granted" and is_asked_for(self.history, requirement)
+        return is_granted(self.history.file, requirement)
 
     def proven(self, transaction: Transaction, requirement: Requirement, verdict: Verdict = "approve") -> str | None:
         """Say why what was granted carries nothing; None where everything about it is as it must be.
