@@ -63,7 +63,6 @@ def prove(
     if question is None or question.state != "granted":
         raise Damaged(where, "nothing was granted that it could run under")
     _check_question(history, question, ledger)
-    _check_unused(history, question)
     votes = _named_votes(history, question, verdict)
     if keyring is None and requirement.signed:
         return "no_keyring"
@@ -101,13 +100,6 @@ def _check_question(history: History, question: ApprovalRecord, ledger: str) -> 
     )
     if body is None or body["payloads"].get("presentation") != question.presentation.hex() or bound != question.digest:
         raise Damaged(f"approval {question.id}", "it is not what its digest binds")
-
-
-def _check_unused(history: History, question: ApprovalRecord) -> None:
-    """Refuse a second start under one answer, whatever its row says: only an attempt that failed gives it back."""
-    used = [one for one in history.file.attempts.values() if one.approval == question.id and one.state != "failed"]
-    if used:
-        raise Damaged(f"approval {question.id}", f"attempt {used[0].number} has used it")
 
 
 def _named_votes(history: History, question: ApprovalRecord, verdict: Verdict) -> tuple[VoteRecord, ...]:
