@@ -46,14 +46,14 @@ def test_the_time_is_over_before_anybody_has_answered(world: World, clock: FakeC
 def test_an_answer_in_this_process_ends_it_at_once_and_nothing_is_run(world: World) -> None:
     with world.gate(policy=policy()) as gate:
         proposal, asked = held(gate)
-        # Once the longest pause has been reached: only whoever is woken up is back before it is over.
+        # Into the longest pause, from 2.55 s to 3.55 s: only whoever is woken up is back before it is over.
         answered: list[float] = []
 
         def answer() -> None:
             grant(gate, asked)
             answered.append(time.monotonic())
 
-        person = threading.Timer(2.5, answer)
+        person = threading.Timer(2.75, answer)
         person.start()
         found = gate.wait(proposal, timeout=60)
         back = time.monotonic()
